@@ -1,0 +1,1 @@
+// Owns the precompiled header; nothing else belongs here (see MlirPch.h).

@@ -1,0 +1,49 @@
+// The compiler as its clients see it: a spec in, a code object with its sidecar out. No MLIR and no LLVM header.
+#pragma once
+#include "compiler/spec/Model.h"
+#include "runtime/abi/KernelImage.h"
+#include "runtime/abi/Result.h"
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace attune {
+
+struct CompileOptions {
+  std::string arch = "gfx950";
+  std::vector<std::pair<std::string, std::string>> knobs; ///< override the spec's schedule block
+};
+
+/// Where `emit` stops and prints.
+enum class Stage { Attn, Tile, Rocdl, Llvm, Isa, Object, Hsaco };
+
+/// Holds one MLIR context. Thread-compatible: one thread at a time per Compiler.
+class Compiler {
+public:
+  static Result<Compiler> create();
+  Compiler(Compiler &&) noexcept;
+  Compiler &operator=(Compiler &&) noexcept;
+  ~Compiler();
+
+  /// The whole way. Errors: Unsupported with the limit and the nearest legal choice; Internal for our own bugs.
+  Result<KernelImage> compile(const spec::Model &, const CompileOptions & = {});
+
+  /// The same from an attn.kernel in MLIR text.
+  Result<KernelImage> compileMlir(std::string_view attnText, const CompileOptions & = {});
+
+  /// The text (or, for Object and Hsaco, the bytes) of one stage; goes the same way as compile.
+  Result<std::string> emit(const spec::Model &, Stage, const CompileOptions & = {});
+  Result<std::string> emitMlir(std::string_view attnText, Stage, const CompileOptions & = {});
+
+  /// What was decided and why, in lines for people: mask classes, plan with reasons, limits.
+  Result<std::string> explain(const spec::Model &, const CompileOptions & = {});
+
+private:
+  struct Impl;
+  explicit Compiler(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+};
+
+} // namespace attune
