@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Checks the shape of the tree: who may include whom, who may see MLIR, where a chip may be named, sorted tables.
+
+    tools/check_layers.py [ROOT]      exit 0: clean; exit 1: one line per breach, file:line: what and what is allowed
+
+The rule is one table, LAYERS. A folder may include itself and what its row lists; arrows never point up, so a lower
+folder cannot name a higher one. Folders of the row's first column are matched by their longest prefix.
+"""
+import re
+import sys
+from pathlib import Path
+
+ABI = ["runtime/abi"]
+PLAIN = ABI + ["compiler/spec", "compiler/layout", "compiler/target", "compiler/schedule"]
+DIALECTS = PLAIN + ["compiler/dialect"]
+LOWER = DIALECTS + ["compiler/analysis"]
+PIPELINE = LOWER + ["compiler/lower"]
+CODEGEN = PIPELINE + ["compiler/pipeline"]
+PUBLIC = ["compiler/include/attune", "compiler/spec/Model.h", "compiler/spec/Spec.h"]
+EVERYTHING = ["compiler", "runtime", "tests"]
+
+# folder: (folders it may include besides itself, may it see MLIR and LLVM headers?)
+LAYERS = {
+    "runtime/abi": ([], False),
+    "runtime/sim": (ABI, False),  # must run foreign kernels: knows nothing of our compiler
+    "runtime/device": (ABI + ["runtime/sim"], False),
+    "runtime/launch": (ABI + ["runtime/device"], False),
+    "compiler/spec": (ABI, False),
+    "compiler/layout": (ABI, False),
+    "compiler/target": (ABI + ["compiler/layout"], False),
+    "compiler/schedule": (ABI + ["compiler/layout", "compiler/target"], False),
+    "compiler/include": (ABI + ["compiler/spec/Model.h"], False),  # what clients see
+    "compiler/dialect/attn": (PLAIN, True),
+    "compiler/dialect/tile": (PLAIN, True),
+    "compiler/analysis": (PLAIN + ["compiler/dialect/attn"], True),
+    "compiler/lower": (LOWER, True),
+    "compiler/pipeline": (PIPELINE, True),
+    "compiler/codegen": (CODEGEN, True),
+    "compiler/driver": (CODEGEN + ["compiler/codegen", "compiler/include"], True),
+    "compiler": ([], True),  # MlirPch.h
+    "tests/oracle": (ABI + ["compiler/spec"], False),  # shares no mask or score code with the compiler
+    "tests": (EVERYTHING, True),
+    "tools/attune": (PUBLIC + ["runtime", "tests/oracle"], False),
+    "tools": (EVERYTHING, True),
+}
+
+FOREIGN = re.compile(r"(mlir|mlir-c|llvm|llvm-c|lld|clang)/")
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+CHIP_LITERAL = re.compile(r'"[^"\n]*\bgfx[0-9a-f]+[^"\n]*"')
+COMMENT = re.compile(r"//.*$")
+# Code asks the Arch, it does not compare chip names. Where a name may be written: folder or file -> why.
+CHIP_HOMES = {
+    "compiler/target/": "the table of chips",
+    "compiler/include/attune/Compiler.h": "the default of an option",
+    "runtime/sim/": "what the simulator is a simulator of",
+    "tests/": "tests name what they test",
+    "tools/": "help texts",
+}
+
+
+def layer_of(path):
+    """The longest row of LAYERS that is a folder of `path`."""
+    rows = [row for row in LAYERS if path.startswith(row + "/")]
+    return max(rows, key=len, default=None)
+
+
+def allowed(target, row):
+    own = [row] if row != "compiler" else []
+    return any(target == p or target.startswith(p + "/") for p in own + LAYERS[row][0])
+
+
+def check_includes(path, lines):
+    row = layer_of(path)
+    if row is None:
+        yield 1, "is in no row of LAYERS in tools/check_layers.py"
+        return
+    for number, line in enumerate(lines, 1):
+        found = INCLUDE.match(line)
+        if not found:
+            continue
+        quoted, target = found[1] == '"', found[2]
+        if FOREIGN.match(target):
+            if not LAYERS[row][1]:
+                yield number, f"{row} sees no MLIR or LLVM header, but includes {target}"
+        elif target.split("/")[0] in ("compiler", "runtime", "tests", "tools", "attune"):
+            if not allowed(target, row):
+                yield number, f"{row} may include {LAYERS[row][0] or 'only itself'}, not {target}"
+        elif quoted:
+            yield number, f"write the include from the root of the tree, not {target}"
+
+
+def check_chip_names(path, lines):
+    if path.startswith(tuple(CHIP_HOMES)):
+        return
+    for number, line in enumerate(lines, 1):
+        if found := CHIP_LITERAL.search(COMMENT.sub("", line)):
+            yield number, f"names a chip, {found[0]}; ask the Arch (allowed: {', '.join(CHIP_HOMES)})"
+
+
+def check_sorted(path, lines):
+    """Rows of one macro that follow each other are ordered by their first argument."""
+    last = None
+    for number, line in enumerate(lines, 1):
+        row = re.match(r"([A-Z][A-Z0-9_]+)\(\s*([^,)]+)", line)
+        if row is None:
+            last = None if not line.startswith((" ", "\t")) else last  # a wrapped row goes on
+            continue
+        macro, key = row[1], row[2].strip().strip('"')
+        if last and last[0] == macro and natural(key) < natural(last[1]):
+            yield number, f"row {key} is out of order: it comes before {last[1]}"
+        last = (macro, key)
+
+
+def natural(text):
+    """mfma_16 before mfma_128: digits compare as numbers."""
+    return [(part.isdigit(), int(part) if part.isdigit() else part) for part in re.split(r"(\d+)", text)]
+
+
+def check_tree(root):
+    for folder in ("compiler", "runtime", "tests", "tools"):
+        for file in sorted((root / folder).rglob("*")):
+            if file.suffix not in (".h", ".cpp", ".def"):
+                continue
+            path = file.relative_to(root).as_posix()
+            lines = file.read_text().splitlines()
+            checks = [check_chip_names(path, lines), check_includes(path, lines)]
+            if file.suffix == ".def":
+                checks.append(check_sorted(path, lines))
+            for check in checks:
+                yield from (f"{path}:{number}: {message}" for number, message in check)
+
+
+def main():
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    breaches = list(check_tree(root))
+    print("\n".join(breaches) or "layers: clean")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
