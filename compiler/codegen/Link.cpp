@@ -1,0 +1,86 @@
+// A relocatable object to a code object, by LLD as a library.
+//
+// LLD keeps its state in globals, so one link runs at a time; a link takes about a millisecond. It
+// reads and writes files only, so object and result pass through a private directory that is gone
+// when the function returns.
+#include "compiler/codegen/Codegen.h"
+#include "fmt/format.h"
+#include "lld/Common/Driver.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include <mutex>
+
+LLD_HAS_DRIVER(elf)
+
+namespace attune::codegen {
+namespace {
+
+std::mutex linkerMutex;
+bool linkerUsable =
+    true; ///< false once LLD says that its globals may be broken; guarded by linkerMutex
+
+Error ioError(std::string_view what, std::error_code why) {
+  return Error{ErrorCode::Io, fmt::format("cannot {} for the linker: {}", what, why.message())};
+}
+
+Result<void> runLinker(const std::string &input, const std::string &output,
+                       std::string_view kernelName) {
+  const char *arguments[] = {"ld.lld",
+                             "-shared",
+                             "--no-undefined",
+                             "--build-id=none",
+                             "--threads=1",
+                             "--color-diagnostics=never",
+                             "-o",
+                             output.c_str(),
+                             input.c_str()};
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  const std::lock_guard<std::mutex> lock(linkerMutex);
+  if (!linkerUsable)
+    return Error{ErrorCode::Internal, "LLD failed earlier in this process and cannot run again"};
+  const lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  linkerUsable = result.canRunAgain;
+  if (result.retCode != 0)
+    return Error{ErrorCode::Internal,
+                 fmt::format("kernel {}: the linker failed: {}", kernelName, messages)};
+  return {};
+}
+
+} // namespace
+
+Result<std::vector<uint8_t>> link(std::string_view object, std::string_view kernelName) {
+  llvm::SmallString<128> directory;
+  if (std::error_code why = llvm::sys::fs::createUniqueDirectory("attune", directory))
+    return ioError("create a temporary directory", why);
+  const llvm::scope_exit cleanUp([&] { llvm::sys::fs::remove_directories(directory); });
+  const std::string input = (directory + "/kernel.o").str();
+  const std::string output = (directory + "/kernel.hsaco").str();
+
+  std::error_code why;
+  {
+    llvm::raw_fd_ostream file(input, why);
+    if (!why)
+      file << object;
+    file.close();
+    if (file.has_error())
+      why = file.error();
+    file.clear_error();
+  }
+  if (why)
+    return ioError("write the object", why);
+  if (Result<void> linked = runLinker(input, output, kernelName); !linked)
+    return linked.error();
+
+  auto image = llvm::MemoryBuffer::getFile(output, /*IsText=*/false,
+                                           /*RequiresNullTerminator=*/false);
+  if (!image)
+    return ioError("read the result", image.getError());
+  const auto *bytes = reinterpret_cast<const uint8_t *>((*image)->getBufferStart());
+  return std::vector<uint8_t>(bytes, bytes + (*image)->getBufferSize());
+}
+
+} // namespace attune::codegen

@@ -1,0 +1,175 @@
+// MLIR's llvm dialect to LLVM IR: translation, what every kernel of ours has in common, and the O3
+// pipeline.
+#include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/FatalGuard.h"
+#include "fmt/format.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include <mutex>
+
+namespace attune::codegen {
+namespace {
+
+constexpr const char *kTriple = "amdgcn-amd-amdhsa";
+
+/// Version 6 of the code object ABI, stated so that a new LLVM's default cannot change our bytes.
+constexpr uint32_t kCodeObjectVersion = 600;
+
+/// Our kernels take what they need as arguments; without these the backend reserves registers and
+/// 256 bytes of kernel arguments for a runtime library that we never call.
+constexpr const char *kUnusedHiddenInputs[] = {
+    "amdgpu-no-completion-action", "amdgpu-no-default-queue", "amdgpu-no-dispatch-id",
+    "amdgpu-no-dispatch-ptr",      "amdgpu-no-heap-ptr",      "amdgpu-no-hostcall-ptr",
+    "amdgpu-no-implicitarg-ptr",   "amdgpu-no-lds-kernel-id", "amdgpu-no-multigrid-sync-arg",
+    "amdgpu-no-queue-ptr",
+};
+
+void initializeTarget() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeAMDGPUAsmParser(); // for inline assembly
+  });
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> createMachine(std::string_view cpu) {
+  initializeTarget();
+  const llvm::Triple triple(kTriple);
+  std::string why;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
+  if (!target)
+    return Error{ErrorCode::Internal, fmt::format("this LLVM has no AMDGPU target: {}", why)};
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, cpu, /*Features=*/"", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
+  if (!machine || !machine->getMCSubtargetInfo()->isCPUStringValid(cpu))
+    return Error{ErrorCode::Unsupported, fmt::format("LLVM has no AMDGPU processor '{}'", cpu)};
+  return machine;
+}
+
+/// The only function with the kernel calling convention.
+Result<llvm::Function *> findKernel(llvm::Module &module) {
+  llvm::Function *kernel = nullptr;
+  for (llvm::Function &function : module) {
+    if (function.getCallingConv() != llvm::CallingConv::AMDGPU_KERNEL)
+      continue;
+    if (kernel)
+      return Error{ErrorCode::Internal,
+                   fmt::format("a module holds one kernel; this one has {} and {}",
+                               kernel->getName().str(), function.getName().str())};
+    kernel = &function;
+  }
+  if (!kernel)
+    return Error{ErrorCode::Internal, "the module has no llvm.func with rocdl.kernel"};
+  return kernel;
+}
+
+void setCommonAttributes(llvm::Module &module, llvm::Function &kernel, llvm::StringRef cpu) {
+  module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", kCodeObjectVersion);
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      function.addFnAttr("target-cpu", cpu);
+  kernel.addFnAttr("uniform-work-group-size", "true"); // the launch is always whole workgroups
+  for (const char *attribute : kUnusedHiddenInputs)
+    kernel.addFnAttr(attribute);
+}
+
+} // namespace
+
+LlvmKernel::LlvmKernel(std::unique_ptr<llvm::LLVMContext> context,
+                       std::unique_ptr<llvm::Module> module,
+                       std::unique_ptr<llvm::TargetMachine> machine, std::string name)
+    : context_(std::move(context)), module_(std::move(module)), machine_(std::move(machine)),
+      name_(std::move(name)) {}
+LlvmKernel::LlvmKernel(LlvmKernel &&) noexcept = default;
+LlvmKernel &LlvmKernel::operator=(LlvmKernel &&other) noexcept {
+  module_ = std::move(other.module_); // before its context goes
+  context_ = std::move(other.context_);
+  machine_ = std::move(other.machine_);
+  name_ = std::move(other.name_);
+  return *this;
+}
+LlvmKernel::~LlvmKernel() = default;
+
+std::string LlvmKernel::text() const {
+  std::string text;
+  llvm::raw_string_ostream(text) << *module_;
+  return text;
+}
+
+void LlvmKernel::abandon() {
+  (void)module_.release();
+  (void)context_.release();
+  (void)machine_.release();
+}
+
+Result<LlvmKernel> translate(mlir::ModuleOp module, std::string_view cpu) {
+  Result<std::unique_ptr<llvm::TargetMachine>> machine = createMachine(cpu);
+  if (!machine)
+    return machine.error();
+
+  mlir::DialectRegistry registry;
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+  mlir::registerROCDLDialectTranslation(registry);
+  module.getContext()->appendDialectRegistry(registry);
+
+  auto context = std::make_unique<llvm::LLVMContext>();
+  std::unique_ptr<llvm::Module> ir = mlir::translateModuleToLLVMIR(module, *context, "attune");
+  if (!ir)
+    return Error{ErrorCode::Internal, "the module cannot be translated to LLVM IR"};
+  Result<llvm::Function *> kernel = findKernel(*ir);
+  if (!kernel)
+    return kernel.error();
+  std::string name = (*kernel)->getName().str();
+  ir->setTargetTriple(llvm::Triple(kTriple));
+  ir->setDataLayout((*machine)->createDataLayout());
+  setCommonAttributes(*ir, **kernel, cpu);
+  return LlvmKernel(std::move(context), std::move(ir), std::move(*machine), std::move(name));
+}
+
+Result<void> optimize(LlvmKernel &kernel) {
+  std::string why;
+  llvm::raw_string_ostream stream(why);
+  if (llvm::verifyModule(kernel.module(), &stream))
+    return Error{ErrorCode::Internal,
+                 fmt::format("kernel {}: invalid LLVM IR: {}", kernel.name(), why)};
+
+  auto fatal = runGuarded([&] {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager calls;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(&kernel.machine()); // brings the target's passes in
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(calls);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, calls, modules);
+    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+        .run(kernel.module(), modules);
+  });
+  if (!fatal)
+    return {};
+  kernel.abandon();
+  return Error{ErrorCode::Internal,
+               fmt::format("kernel {}: LLVM's optimiser gave up: {}", kernel.name(), *fatal)};
+}
+
+} // namespace attune::codegen
