@@ -1,6 +1,7 @@
 // How a kernel is built: a Plan names every choice of the schedule and why it was made. It never holds a formula of
 // the attention (that is the spec's Model and the attn dialect); the attn dialect never holds a tile size.
 #pragma once
+#include "compiler/layout/Fragment.h"
 #include "compiler/target/Arch.h"
 #include "runtime/abi/KernelImage.h"
 #include "runtime/abi/Result.h"
@@ -19,6 +20,7 @@ struct Plan {
   std::vector<std::pair<std::string, std::string>> reasons; ///< knob, why; for explain
 
   int blockM() const { return waves * qPerWave; }
+  layout::MmaShape mma() const { return {32, 32, 16, 8}; } ///< the matrix instruction of the family
   int ldsBytes(const ProblemShape &) const;
   std::string str() const; ///< "waves=4 kv_tile=64 stages=2 ...", sorted by name; part of the cache key
 };

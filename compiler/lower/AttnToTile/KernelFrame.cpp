@@ -1,0 +1,146 @@
+#include "compiler/lower/AttnToTile/KernelFrame.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+namespace attune {
+using namespace mlir;
+
+namespace {
+
+/// The argument list under construction; the order here is the ABI.
+struct ArgList {
+  MLIRContext *ctx;
+  SmallVector<Attribute> names;
+  SmallVector<Type> types;
+
+  void add(const Twine &name, Type type) {
+    names.push_back(StringAttr::get(ctx, name));
+    types.push_back(type);
+  }
+  void ptr(const Twine &name) { add(name, LLVM::LLVMPointerType::get(ctx, /*addressSpace=*/1)); }
+  void i64(const Twine &name) { add(name, IntegerType::get(ctx, 64)); }
+  void i32(const Twine &name) { add(name, IntegerType::get(ctx, 32)); }
+  void f32(const Twine &name) { add(name, Float32Type::get(ctx)); }
+};
+
+/// 8-byte arguments first, so that nothing needs padding.
+ArgList kernelArgs(attn::KernelOp op) {
+  ProblemShape p = op.problem();
+  ArgList args{op.getContext(), {}, {}};
+  for (StringRef name : {"q", "k", "v", "out"})
+    args.ptr(name);
+  if (p.lse != LseKind::None)
+    args.ptr("lse");
+  if (p.hasSink)
+    args.ptr("sink");
+  if (p.qStorage == Storage::Varlen)
+    args.ptr("cu_seqlens_q");
+  if (p.kvStorage == Storage::Varlen)
+    args.ptr("cu_seqlens_k");
+  for (const CapturedTensor &t : p.tensors)
+    args.ptr("tensor." + t.name);
+  for (auto [name, storage] : {std::pair("q", p.qStorage), {"k", p.kvStorage}, {"v", p.kvStorage}, {"out", p.qStorage}}) {
+    if (storage == Storage::Dense)
+      args.i64(Twine(name) + "_stride_batch");
+    args.i64(Twine(name) + "_stride_token");
+    args.i64(Twine(name) + "_stride_head");
+  }
+  if (p.lse != LseKind::None) {
+    if (p.qStorage == Storage::Dense)
+      args.i64("lse_stride_batch");
+    args.i64("lse_stride_head");
+    args.i64("lse_stride_row");
+  }
+  for (const CapturedTensor &t : p.tensors) {
+    for (size_t i = 0; i < t.dims.size(); ++i)
+      args.i64("tensor." + t.name + ".stride." + Twine(i));
+    args.i64("tensor." + t.name + ".elements");
+  }
+  args.i32("batch");
+  args.i32("num_q_blocks");
+  if (p.qStorage == Storage::Dense)
+    args.i32("q_len");
+  if (p.kvStorage == Storage::Dense)
+    args.i32("kv_len");
+  for (const CapturedScalar &s : p.scalars) {
+    if (s.dtype == DType::F32)
+      args.f32("scalar." + s.name);
+    else
+      args.i32("scalar." + s.name);
+  }
+  return args;
+}
+
+/// Length and first row of this workgroup's sequence on one side (q or kv).
+std::pair<Value, Value> sequence(const TileBuilder &t, KernelFrame &f, Storage storage, StringRef cuName, StringRef lenName) {
+  if (storage == Storage::Dense) {
+    Value len = f.arg(lenName);
+    return {len, t.mul(t.widen(f.batch), t.widen(len))};
+  }
+  Value cu = f.arg(cuName);
+  Value begin = tile::LoadScalarOp::create(t.b, t.loc, t.b.getI32Type(), cu, f.batch);
+  Value end = tile::LoadScalarOp::create(t.b, t.loc, t.b.getI32Type(), cu, t.add(f.batch, t.i32(1)));
+  return {t.sub(end, begin), t.widen(begin)};
+}
+
+} // namespace
+
+tile::KernelOp createKernel(OpBuilder &b, attn::KernelOp op, const schedule::Plan &plan) {
+  ArgList args = kernelArgs(op);
+  auto kernel = tile::KernelOp::create(b, op.getLoc(), op.getSymName(), b.getArrayAttr(args.names), plan.waves,
+                                       plan.wavesPerEu, plan.blockM());
+  Block *body = b.createBlock(&kernel.getBody());
+  for (Type type : args.types)
+    body->addArgument(type, op.getLoc());
+  return kernel;
+}
+
+KernelFrame emitFrame(const TileBuilder &t, tile::KernelOp kernel, attn::KernelOp op, const schedule::Plan &plan) {
+  ProblemShape p = op.problem();
+  KernelFrame f;
+  f.kernel = kernel;
+  // GridFormula: sequence fastest, then head, then q block from the last to the first, so that the heavy q blocks of
+  // a causal mask start first and heads that share K and V run at the same time.
+  Value id = tile::WorkgroupIdOp::create(t.b, t.loc, t.b.getI32Type());
+  Value batchCount = f.arg("batch");
+  f.batch = t.remU(id, batchCount);
+  Value rest = t.divU(id, batchCount);
+  f.head = t.remU(rest, t.i32(p.numQHeads));
+  f.qBlock = t.sub(t.sub(f.arg("num_q_blocks"), t.i32(1)), t.divU(rest, t.i32(p.numQHeads)));
+  f.kvHead = t.divU(f.head, t.i32(p.numQHeads / p.numKvHeads));
+
+  std::tie(f.qLen, f.qStart) = sequence(t, f, p.qStorage, "cu_seqlens_q", "q_len");
+  std::tie(f.kvLen, f.kvStart) = sequence(t, f, p.kvStorage, "cu_seqlens_k", "kv_len");
+  f.ctx = t.sub(f.kvLen, f.qLen);
+  f.blockRow = t.mul(f.qBlock, t.i32(plan.blockM()));
+  Value wave = tile::WaveIdOp::create(t.b, t.loc, t.b.getI32Type());
+  f.waveRow = t.mul(wave, t.i32(plan.qPerWave));
+  return f;
+}
+
+void emitRowSources(const TileBuilder &t, KernelFrame &f, attn::KernelOp op) {
+  ProblemShape p = op.problem();
+  auto source = [&](const std::string &name, Storage storage, Value start, Value head, int64_t cols, Type element) {
+    RowSource r;
+    r.ptr = f.arg(name);
+    r.stride = f.arg(name + "_stride_token");
+    Value first = storage == Storage::Dense ? t.mul(t.widen(f.batch), f.arg(name + "_stride_batch")) : t.mul(start, r.stride);
+    r.offset = t.add(first, t.mul(t.widen(head), f.arg(name + "_stride_head")));
+    r.cols = cols;
+    r.element = element;
+    return r;
+  };
+  f.q = source("q", p.qStorage, f.qStart, f.head, p.headDim, op.getDtype());
+  f.k = source("k", p.kvStorage, f.kvStart, f.kvHead, p.headDim, op.getDtype());
+  f.v = source("v", p.kvStorage, f.kvStart, f.kvHead, p.vHeadDim, op.getDtype());
+  f.out = source("out", p.qStorage, f.qStart, f.head, p.vHeadDim, op.getOutDtype());
+  if (p.lse == LseKind::None)
+    return;
+  f.lse.ptr = f.arg("lse");
+  f.lse.stride = f.arg("lse_stride_row");
+  Value first = p.qStorage == Storage::Dense ? t.mul(t.widen(f.batch), f.arg("lse_stride_batch")) : t.mul(f.qStart, f.lse.stride);
+  f.lse.offset = t.add(first, t.mul(t.widen(f.head), f.arg("lse_stride_head")));
+  f.lse.cols = 1;
+  f.lse.element = t.b.getF32Type();
+}
+
+} // namespace attune

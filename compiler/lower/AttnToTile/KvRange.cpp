@@ -1,0 +1,74 @@
+#include "compiler/lower/AttnToTile/KvRange.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace attune {
+using namespace mlir;
+
+namespace {
+
+bool isConst(const analysis::Bound &b, int64_t value) { return b.kind == analysis::Bound::Const && b.value == value; }
+
+/// True if every tile of the hull that lies before the inner part is impossible: both begin at key 0.
+bool noHead(const analysis::VisibleInterval &i) { return isConst(i.anyLo, 0) && isConst(i.allLo, 0); }
+
+/// True if no tile can be full, whatever the lengths.
+bool noInner(const analysis::VisibleInterval &i) {
+  return i.allLo.kind == analysis::Bound::PosInf || i.allHi.kind == analysis::Bound::NegInf ||
+         (i.allLo.kind == analysis::Bound::Const && i.allHi.kind == analysis::Bound::Const && i.allLo.value > i.allHi.value);
+}
+
+} // namespace
+
+KvRange emitKvRange(const TileBuilder &t, const KernelFrame &f, const analysis::MaskBounds &bounds, const RegionInliner &mask,
+                    const schedule::Plan &plan) {
+  const int64_t keys = plan.kvTile, log = llvm::Log2_64(keys);
+  // Positions of the first and the last row of the q block.
+  Value q0 = t.add(f.ctx, f.blockRow);
+  Value q1 = t.sub(t.add(f.ctx, t.minS(t.add(f.blockRow, t.i32(plan.blockM())), f.qLen)), t.i32(1));
+  auto value = [&](const analysis::Bound &bound) {
+    return analysis::materialize(t.b, t.loc, bound, q0, q1, f.kvLen, [&](Value v) { return mask.uniform(v); });
+  };
+  KvRange r;
+  r.tileKeys = keys;
+  Value zero = t.i32(0), previousEnd = zero;
+  SmallVector<Value> starts;
+  for (auto [index, interval] : llvm::enumerate(bounds.intervals)) {
+    Value anyLo = t.maxS(value(interval.anyLo), zero), anyHi = t.minS(value(interval.anyHi), t.sub(f.kvLen, t.i32(1)));
+    Value endKey = t.maxS(t.add(anyHi, t.i32(1)), zero);
+    r.firstKey = index == 0 ? anyLo : t.minS(r.firstKey, anyLo);
+    r.endKey = index == 0 ? endKey : t.maxS(r.endKey, endKey);
+    Value start = t.maxS(t.shrS(anyLo, log), previousEnd);
+    Value end = t.maxS(t.shrS(t.add(endKey, t.i32(keys - 1)), log), start);
+    Value fullStart = start, fullEnd = start;
+    if (!noInner(interval)) {
+      if (!noHead(interval))
+        fullStart = t.minS(t.maxS(t.shrS(t.add(value(interval.allLo), t.i32(keys - 1)), log), start), end);
+      fullEnd = t.minS(t.maxS(t.shrS(t.add(t.minS(value(interval.allHi), t.sub(f.kvLen, t.i32(1))), t.i32(1)), log), fullStart), end);
+      if (fullStart != start)
+        r.phases.push_back({start, fullStart, true, int(index)});
+      r.phases.push_back({fullStart, fullEnd, false, int(index)});
+    }
+    r.phases.push_back({fullEnd, end, true, int(index)});
+    starts.push_back(start);
+    r.intervalEnds.push_back(end);
+    previousEnd = end;
+  }
+  // Backwards: where to go after each interval. One past the last tile lies beyond endKey.
+  Value following = previousEnd;
+  r.followingTiles.resize(starts.size());
+  for (int i = int(starts.size()) - 1; i >= 0; --i) {
+    r.followingTiles[i] = following;
+    following = t.select(t.cmp(arith::CmpIPredicate::slt, starts[i], r.intervalEnds[i]), starts[i], following);
+  }
+  r.firstTile = following;
+  return r;
+}
+
+Value KvRange::next(const TileBuilder &t, const Phase &p, Value tile) const {
+  Value plusOne = t.add(tile, t.i32(1));
+  if (intervalEnds.size() == 1)
+    return plusOne;
+  return t.select(t.cmp(arith::CmpIPredicate::eq, plusOne, intervalEnds[p.interval]), followingTiles[p.interval], plusOne);
+}
+
+} // namespace attune

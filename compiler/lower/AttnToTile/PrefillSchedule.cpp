@@ -1,0 +1,200 @@
+// The transposed prefill pipeline, the one schedule of today.
+//
+// A workgroup owns blockM query rows of one head of one sequence, a wave qPerWave of them. Per kv tile t, with K and V
+// double-buffered in LDS and `cur` the buffer of t:
+//
+//   wait K(t)         vmcnt leaves V(t) in flight; this wave's LDS reads of the tile before are done
+//   barrier           K(t) is there for all waves; the other buffer has no reader left
+//   dma K(t+1), V(t+1) into the other buffer
+//   S^T = K(t) Q^T    scores, then score function, mask (partial tiles only), softmax
+//   wait V(t)         vmcnt leaves K(t+1) and V(t+1) in flight
+//   barrier           V(t) is there for all waves
+//   O^T += V(t)^T P   P is used as it lies in the accumulator
+//
+// So no wait of the loop drains the memory pipe. After the last tile the DMA of a tile beyond the end was issued; its
+// view is empty, it reads nothing, and the epilogue drains it before the workgroup's LDS is given up.
+#include "compiler/lower/AttnToTile/PrefillSchedule.h"
+#include "compiler/lower/AttnToTile/KvRange.h"
+#include "compiler/lower/AttnToTile/SoftmaxCore.h"
+#include "compiler/lower/AttnToTile/TileShapes.h"
+#include <numbers>
+
+namespace attune {
+using namespace mlir;
+
+namespace {
+
+class PrefillSchedule {
+public:
+  PrefillSchedule(const TileBuilder &t, KernelFrame &f, attn::KernelOp op, const schedule::Plan &plan, const TileShapes &shapes,
+                  const RegionInliner &score, const RegionInliner &mask)
+      : f_(f), op_(op), plan_(plan), shapes_(shapes), score_(score), mask_(mask), range_(makeRange(t)),
+        rawScale_(score.empty() && scale() > 0), softmax_(shapes.frags, (rawScale_ ? scale() : 1.0) * std::numbers::log2e) {}
+
+  void emit(const TileBuilder &t);
+
+private:
+  double scale() const { return op_.getScale().convertToDouble(); }
+  KvRange makeRange(const TileBuilder &t) const {
+    return emitKvRange(t, f_, analysis::analyzeMask(op_), mask_, plan_);
+  }
+  /// The workgroup's own rows of a tensor that has a row per query; rows past the sequence's end are out of bounds.
+  Value blockView(const TileBuilder &t, const RowSource &r) const;
+  void loadQ(const TileBuilder &t);
+  void fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex, Value buffer) const;
+  /// One run of tiles; returns the state and the buffer in use after it.
+  std::pair<SoftmaxState, Value> emitPhase(const TileBuilder &t, const Phase &phase, const SoftmaxState &state, Value buffer) const;
+  Value emitScores(const TileBuilder &t, Value buffer) const;
+  Value applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked) const;
+  Value emitOutput(const TileBuilder &t, Value weights, Value o, Value buffer) const;
+  void emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const;
+
+  KernelFrame &f_;
+  attn::KernelOp op_;
+  const schedule::Plan &plan_;
+  const TileShapes &shapes_;
+  const RegionInliner &score_, &mask_;
+  KvRange range_;
+  bool rawScale_;
+  SoftmaxCore softmax_;
+  Value kLds_, vLds_;
+  SmallVector<Value> q_; // one fragment per step of 16 head_dim columns
+  int64_t kDmas_ = 0, vDmas_ = 0;
+};
+
+Value PrefillSchedule::blockView(const TileBuilder &t, const RowSource &r) const {
+  auto type = tile::ViewType::get(t.b.getContext(), r.cols, r.element);
+  Value offset = t.add(r.offset, t.mul(t.widen(f_.blockRow), r.stride));
+  Value end = t.minS(t.sub(f_.qLen, f_.blockRow), t.i32(plan_.blockM()));
+  return tile::ViewOp::create(t.b, t.loc, type, r.ptr, offset, r.stride, t.i32(0), end);
+}
+
+void PrefillSchedule::loadQ(const TileBuilder &t) {
+  Value view = blockView(t, f_.q);
+  for (int64_t step = 0; step < f_.q.cols; step += shapes_.kStep)
+    q_.push_back(tile::LoadOp::create(t.b, t.loc, shapes_.query, view, f_.waveRow, step));
+}
+
+void PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex, Value buffer) const {
+  // Rows no query of the block sees come in as zeros: whatever lies there, NaN or not, has no way in.
+  Value key0 = t.mul(tileIndex, t.i32(range_.tileKeys));
+  Value first = t.maxS(t.sub(range_.firstKey, key0), t.i32(0));
+  Value end = t.minS(t.sub(range_.endKey, key0), t.i32(range_.tileKeys));
+  Value offset = t.add(source.offset, t.mul(t.widen(key0), source.stride));
+  auto type = tile::ViewType::get(t.b.getContext(), source.cols, source.element);
+  Value view = tile::ViewOp::create(t.b, t.loc, type, source.ptr, offset, source.stride, first, end);
+  tile::DmaOp::create(t.b, t.loc, view, lds, buffer);
+}
+
+Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer) const {
+  Value scores = t.splat(shapes_.frags.scores, t.f32(0));
+  for (auto [step, q] : llvm::enumerate(q_)) {
+    Value k = tile::ReadOp::create(t.b, t.loc, shapes_.key, kLds_, buffer, 0, int64_t(step) * shapes_.kStep);
+    scores = tile::MmaOp::create(t.b, t.loc, scores.getType(), k, q, scores);
+  }
+  return scores;
+}
+
+Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked) const {
+  if (rawScale_ && !masked)
+    return scores;
+  Value key0 = t.mul(tileIndex, t.i32(range_.tileKeys));
+  Value row0 = t.add(f_.blockRow, f_.waveRow);
+  return t.map(shapes_.frags.scores, {scores}, [&](const TileBuilder &u, ValueRange e, Value row, Value col) {
+    Value k = u.add(key0, row), qi = u.add(row0, col), q = u.add(f_.ctx, qi);
+    Value s = e[0];
+    if (!rawScale_)
+      s = u.mulF(s, u.f32(scale()));
+    if (!score_.empty())
+      s = score_.inlineAt(u, s, q, k, qi);
+    if (!masked)
+      return s;
+    Value visible = u.cmp(arith::CmpIPredicate::slt, k, f_.kvLen);
+    if (!mask_.empty())
+      visible = arith::AndIOp::create(u.b, u.loc, visible, mask_.inlineAt(u, Value(), q, k, qi));
+    return u.select(visible, s, u.negInf());
+  });
+}
+
+Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value o, Value buffer) const {
+  for (int64_t key = 0; key < plan_.kvTile; key += shapes_.kStep) {
+    Value p = tile::SliceOp::create(t.b, t.loc, shapes_.weightStep, weights, key);
+    Value v = tile::ReadTrOp::create(t.b, t.loc, shapes_.value, vLds_, buffer, key, 0);
+    o = tile::MmaOp::create(t.b, t.loc, o.getType(), v, p, o);
+  }
+  return o;
+}
+
+std::pair<SoftmaxState, Value> PrefillSchedule::emitPhase(const TileBuilder &t, const Phase &phase, const SoftmaxState &state,
+                                                          Value buffer) const {
+  auto loop = scf::ForOp::create(t.b, t.loc, phase.begin, phase.end, t.i32(1), ValueRange{state.m, state.l, state.o, buffer});
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(loop.getBody());
+  Value tileIndex = loop.getInductionVar();
+  SoftmaxState in{loop.getRegionIterArg(0), loop.getRegionIterArg(1), loop.getRegionIterArg(2)};
+  Value cur = loop.getRegionIterArg(3);
+  Value other = arith::XOrIOp::create(t.b, t.loc, cur, t.i32(1));
+
+  tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(vDmas_), /*lds=*/true);
+  tile::BarrierOp::create(t.b, t.loc);
+  Value next = range_.next(t, phase, tileIndex);
+  fetchTile(t, f_.k, kLds_, next, other);
+  fetchTile(t, f_.v, vLds_, next, other);
+  Value scores = applyScoreAndMask(t, emitScores(t, cur), tileIndex, phase.masked);
+  auto [out, weights] = softmax_.step(t, in, scores);
+  tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(kDmas_ + vDmas_), /*lds=*/false);
+  tile::BarrierOp::create(t.b, t.loc);
+  out.o = emitOutput(t, weights, out.o, cur);
+  scf::YieldOp::create(t.b, t.loc, ValueRange{out.m, out.l, out.o, other});
+  return {{loop.getResult(0), loop.getResult(1), loop.getResult(2)}, loop.getResult(3)};
+}
+
+void PrefillSchedule::emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const {
+  tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(0), /*lds=*/false);
+  Value sink;
+  if (Value ptr = f_.kernel.arg("sink"))
+    sink = tile::LoadScalarOp::create(t.b, t.loc, t.b.getF32Type(), ptr, f_.head);
+  SoftmaxCore::Final result = softmax_.finish(t, state, sink);
+  auto store = [&](const RowSource &to, Value frag) {
+    tile::StoreOp::create(t.b, t.loc, frag, blockView(t, to), f_.waveRow);
+  };
+  Value output = result.output;
+  if (shapes_.stored != output.getType())
+    output = tile::CastOp::create(t.b, t.loc, shapes_.stored, output);
+  store(f_.out, output);
+  if (!f_.lse.ptr)
+    return;
+  Value lse = result.lse2;
+  if (op_.problem().lse == LseKind::Natural)
+    lse = t.map(shapes_.frags.stat, {lse}, [&](auto &u, ValueRange e, Value, Value) { return u.mulF(e[0], u.f32(std::numbers::ln2)); });
+  store(f_.lse, lse);
+}
+
+void PrefillSchedule::emit(const TileBuilder &t) {
+  kLds_ = tile::AllocOp::create(t.b, t.loc, shapes_.kLds);
+  vLds_ = tile::AllocOp::create(t.b, t.loc, shapes_.vLds);
+  Value buffer = t.i32(0);
+  loadQ(t);
+  fetchTile(t, f_.k, kLds_, range_.firstTile, buffer);
+  kDmas_ = cast<tile::DmaOp>(t.b.getInsertionBlock()->back()).instructions();
+  fetchTile(t, f_.v, vLds_, range_.firstTile, buffer);
+  vDmas_ = cast<tile::DmaOp>(t.b.getInsertionBlock()->back()).instructions();
+  SoftmaxState state = softmax_.initial(t);
+  for (const Phase &phase : range_.phases)
+    std::tie(state, buffer) = emitPhase(t, phase, state, buffer);
+  emitEpilogue(t, state);
+}
+
+} // namespace
+
+void emitPrefill(const TileBuilder &t, KernelFrame &frame, attn::KernelOp op, const schedule::Plan &plan, const TileShapes &shapes) {
+  // A q block past the end of its sequence (varlen grids are made for the longest) has nothing to do.
+  auto guarded = scf::IfOp::create(t.b, t.loc, t.cmp(arith::CmpIPredicate::slt, frame.blockRow, frame.qLen), /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(&guarded.getThenRegion().front());
+  emitRowSources(t, frame, op);
+  RegionInliner score(t, frame, op, op.getScore()), mask(t, frame, op, op.getMask());
+  PrefillSchedule(t, frame, op, plan, shapes, score, mask).emit(t);
+}
+
+} // namespace attune
