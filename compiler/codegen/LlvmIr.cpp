@@ -55,11 +55,15 @@ Result<std::unique_ptr<llvm::TargetMachine>> createMachine(std::string_view cpu)
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
   if (!target)
     return Error{ErrorCode::Internal, fmt::format("this LLVM has no AMDGPU target: {}", why)};
+  // Asked first: creating a machine for an unknown processor prints, and goes on with another.
+  std::unique_ptr<llvm::MCSubtargetInfo> known(target->createMCSubtargetInfo(triple, "", ""));
+  if (!known || !known->isCPUStringValid(cpu))
+    return Error{ErrorCode::Unsupported, fmt::format("LLVM has no AMDGPU processor '{}'", cpu)};
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       triple, cpu, /*Features=*/"", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
       llvm::CodeGenOptLevel::Aggressive));
-  if (!machine || !machine->getMCSubtargetInfo()->isCPUStringValid(cpu))
-    return Error{ErrorCode::Unsupported, fmt::format("LLVM has no AMDGPU processor '{}'", cpu)};
+  if (!machine)
+    return Error{ErrorCode::Internal, "LLVM cannot create a machine for this processor"};
   return machine;
 }
 
