@@ -145,8 +145,11 @@ Result<std::vector<SequenceBounds>> sequencesOf(const ProblemShape &problem, con
       return badRank(name, *tensor, rank);
   if (!dense)
     return varlenBounds(call);
-  return std::vector<SequenceBounds>(static_cast<size_t>(call.q.shape[0]),
-                                     {0, call.q.shape[1], 0, call.k.shape[1]});
+  std::vector<SequenceBounds> sequences;
+  int64_t qLen = call.q.shape[1], kvLen = call.k.shape[1];
+  for (int64_t b = 0; b < call.q.shape[0]; ++b)
+    sequences.push_back({b * qLen, qLen, b * kvLen, kvLen});
+  return sequences;
 }
 
 Result<LoadedKernel> LoadedKernel::load(Device &device, const KernelImage &image) {

@@ -53,10 +53,10 @@ private:
   Sidecar sidecar_;
 };
 
-/// How many sequences a call has, and the query and key length of each.
+/// One sequence of a call. Starts are token numbers; dense storage counts its sequences one after
+/// another.
 struct SequenceBounds {
-  int64_t qStart = 0, qLen = 0, kStart = 0,
-          kvLen = 0; ///< starts are token numbers (dense: 0 within the sequence)
+  int64_t qStart = 0, qLen = 0, kStart = 0, kvLen = 0;
 };
 
 /// Reads lengths from the shapes (dense) or from cu_seqlens, whose contents are checked: no
