@@ -1,0 +1,59 @@
+// Emits expressions of a spec into a score or mask region.
+//
+// Two nodes of the Model that mean the same (same operation on the same values) become one op,
+// wherever in the expression they stand: `causal && window(8)` holds `k <= q` twice and its region
+// once.
+#pragma once
+#include "compiler/dialect/attn/AttnOps.h"
+#include "compiler/spec/Model.h"
+#include "llvm/ADT/DenseMap.h"
+#include <map>
+
+namespace attune {
+
+class ExprEmitter {
+public:
+  /// `body` is the block of the score region (with the logit) or of the mask region.
+  ExprEmitter(mlir::OpBuilder &, attn::KernelOp, const spec::Model &, mlir::Block *body);
+
+  mlir::Value emit(spec::ExprId);
+
+  /// What `s` stands for; the first argument of the block until replaced.
+  mlir::Value logit() const { return logit_; }
+  void setLogit(mlir::Value logit) { logit_ = logit; }
+
+private:
+  mlir::Value emitNode(const spec::Expr &, llvm::ArrayRef<mlir::Value> args);
+  mlir::Value index(spec::IndexName) const;
+  mlir::Value read(int64_t tensor, llvm::ArrayRef<mlir::Value> indices);
+  mlir::Value scalar(int64_t number);
+  mlir::Value real(spec::ExprKind, llvm::ArrayRef<mlir::Value> args);
+  mlir::Value whole(spec::ExprKind, llvm::ArrayRef<mlir::Value> args);
+  mlir::Value logic(spec::ExprKind, llvm::ArrayRef<mlir::Value> args);
+  mlir::Value compare(spec::ExprKind, llvm::ArrayRef<mlir::Value> args);
+  mlir::Value toF32(mlir::Value);
+  mlir::Value toI32(mlir::Value);
+  mlir::Value nonZero(mlir::Value divisor);
+  mlir::Value floorMod(mlir::Value, mlir::Value divisor);
+  mlir::Value constI(int64_t);
+  mlir::Value constF(double);
+
+  template <class OpT, class... Args> mlir::Value make(Args &&...args) {
+    return OpT::create(b_, loc_, std::forward<Args>(args)...);
+  }
+
+  /// Kind, literal bits, then the operands' numbers: equal keys are equal values.
+  using Key = std::vector<uint64_t>;
+  Key keyOf(const spec::Expr &, llvm::ArrayRef<mlir::Value> args) const;
+
+  mlir::OpBuilder &b_;
+  attn::KernelOp kernel_;
+  const spec::Model &model_;
+  mlir::Block *body_;
+  mlir::Value logit_;
+  mlir::Location loc_;
+  llvm::DenseMap<spec::ExprId, mlir::Value> done_;
+  std::map<Key, mlir::Value> known_;
+};
+
+} // namespace attune

@@ -1,0 +1,88 @@
+// The kernel op, its captures and its two regions; ExprEmitter makes the ops inside.
+#include "compiler/lower/SpecToAttn.h"
+#include "compiler/dialect/attn/AttnOps.h"
+#include "compiler/lower/ExprEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cmath>
+
+namespace attune {
+using namespace mlir;
+
+namespace {
+
+Location locationOf(MLIRContext &context, const spec::Model &model,
+                    const spec::SourceRange &range) {
+  return FileLineColLoc::get(&context, model.fileName, range.line, range.column);
+}
+
+/// Where the attention itself is: its first expression, or the head of the file.
+Location kernelLocation(MLIRContext &context, const spec::Model &model) {
+  for (spec::ExprId root : {model.score, model.mask})
+    if (root >= 0)
+      return locationOf(context, model, model.exprs[root].range);
+  return locationOf(context, model, {1, 1, 0});
+}
+
+double scaleOf(const spec::Model &model) {
+  if (model.scaleExpr >= 0)
+    return 1; // the score region multiplies
+  return model.scale.value_or(1 / std::sqrt(static_cast<double>(model.problem.headDim)));
+}
+
+SmallVector<attn::CaptureAttr> capturesOf(MLIRContext &context, const spec::Model &model) {
+  SmallVector<attn::CaptureAttr> captures;
+  for (const spec::Tensor &tensor : model.tensors) {
+    SmallVector<StringAttr> dims;
+    for (const std::string &dim : tensor.info.dims)
+      dims.push_back(StringAttr::get(&context, dim));
+    captures.push_back(attn::CaptureAttr::get(&context, tensor.info.name,
+                                              attn::typeOf(&context, tensor.info.dtype), dims,
+                                              tensor.nondecreasing));
+  }
+  return captures;
+}
+
+void addScore(attn::KernelOp kernel, const spec::Model &model) {
+  if (model.score < 0 && model.scaleExpr < 0)
+    return;
+  Block *body = kernel.addScoreBody();
+  OpBuilder b = OpBuilder::atBlockEnd(body);
+  ExprEmitter emitter(b, kernel, model, body);
+  if (model.scaleExpr >= 0) {
+    Value scale = emitter.emit(model.scaleExpr);
+    emitter.setLogit(arith::MulFOp::create(b, scale.getLoc(), emitter.logit(), scale));
+  }
+  Value score = model.score >= 0 ? emitter.emit(model.score) : emitter.logit();
+  attn::YieldOp::create(b, score.getLoc(), score);
+}
+
+void addMask(attn::KernelOp kernel, const spec::Model &model) {
+  if (model.mask < 0)
+    return;
+  Block *body = kernel.addMaskBody();
+  OpBuilder b = OpBuilder::atBlockEnd(body);
+  ExprEmitter emitter(b, kernel, model, body);
+  Value visible = emitter.emit(model.mask);
+  attn::YieldOp::create(b, visible.getLoc(), visible);
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> buildAttn(MLIRContext &context, const spec::Model &model) {
+  Location loc = kernelLocation(context, model);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  OpBuilder b = OpBuilder::atBlockEnd(module->getBody());
+  auto kernel =
+      attn::KernelOp::create(b, loc, model.problem, scaleOf(model), capturesOf(context, model));
+  if (!model.schedule.empty()) {
+    SmallVector<NamedAttribute> knobs;
+    for (const auto &[name, value] : model.schedule)
+      knobs.push_back(b.getNamedAttr(name, b.getStringAttr(value)));
+    kernel.setScheduleAttr(b.getDictionaryAttr(knobs));
+  }
+  addScore(kernel, model);
+  addMask(kernel, model);
+  return module;
+}
+
+} // namespace attune
