@@ -228,7 +228,7 @@ std::string argumentFault(const KernelReport &kernel) {
     if (!size)
       return fmt::format("{}: kind is \"{}\", allowed: ptr, i64, i32, f32", path, a.kind);
     if (a.size != size)
-      return fmt::format("{}: size is {}, a {} takes {} bytes", path, a.size, a.kind, size);
+      return fmt::format("{}: size is {}; {} takes {} bytes", path, a.size, a.kind, size);
     if (a.offset % size)
       return fmt::format("{}: offset {} is not a multiple of {}", path, a.offset, size);
     if (uint64_t(a.offset) + a.size > kernel.kernargBytes)
