@@ -56,7 +56,7 @@ LogicalResult LoadOp::verify() {
   auto frag = cast<FragType>(getFrag().getType());
   if (view.getElementType() != frag.getElementType())
     return emitOpError() << "loads " << view.getElementType() << " as " << frag.getElementType();
-  if (getCol() + frag.getRows() > view.getCols())
+  if (int64_t(getCol()) + frag.getRows() > view.getCols())
     return emitOpError() << "needs columns " << getCol() << " to " << getCol() + frag.getRows() << " of " << view.getCols();
   return success();
 }
@@ -145,8 +145,9 @@ LogicalResult SliceOp::verify() {
   auto in = cast<FragType>(getInput().getType()), out = cast<FragType>(getResult().getType());
   if (in.getElementType() != out.getElementType() || in.getCols() != out.getCols())
     return emitOpError() << "keeps element type and columns";
-  if (getRow() < 0 || getRow() % out.getRows() || getRow() + out.getRows() > in.getRows())
-    return emitOpError() << "takes rows " << getRow() << " to " << getRow() + out.getRows() << " of " << in.getRows();
+  int64_t row = getRow();
+  if (row < 0 || row % out.getRows() || row + out.getRows() > in.getRows())
+    return emitOpError() << "takes rows " << row << " to " << row + out.getRows() << " of " << in.getRows();
   layout::LinearLayout whole = in.layout(), part = out.layout();
   for (int bit = 0; bit < part.inBits("register"); ++bit)
     if (part.basis("register", bit, "row") != whole.basis("register", bit, "row"))
@@ -166,7 +167,7 @@ LogicalResult CastOp::verify() {
 LogicalResult WaitOp::verify() {
   if (!getVmcnt() && !getLds())
     return emitOpError() << "waits for nothing; give vmcnt or lds";
-  if (getVmcnt() && (*getVmcnt() < 0 || *getVmcnt() > 63))
+  if (getVmcnt() && (int64_t(*getVmcnt()) < 0 || *getVmcnt() > 63))
     return emitOpError() << "vmcnt " << *getVmcnt() << " is outside the counter's range 0 to 63";
   return success();
 }

@@ -1,0 +1,172 @@
+// Arithmetic on fragments: matrix instructions, element-wise regions, row reductions, and the ops that only rename
+// registers.
+#include "compiler/lower/TileToRocdl/Lowering.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace attune {
+using namespace mlir;
+
+namespace {
+
+struct SplatPattern : TilePattern<tile::SplatOp> {
+  using TilePattern::TilePattern;
+  LogicalResult matchAndRewrite(tile::SplatOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+    auto type = cast<tile::FragType>(op.getFrag().getType());
+    RocdlBuilder b{rw, op.getLoc()};
+    SmallVector<Value> all(type.registers(), adaptor.getValue()[0]);
+    rw.replaceOpWithMultiple(op, {b.groups(type, all)});
+    return success();
+  }
+};
+
+struct MmaPattern : TilePattern<tile::MmaOp> {
+  using TilePattern::TilePattern;
+  LogicalResult matchAndRewrite(tile::MmaOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+    auto a = cast<tile::FragType>(op.getA().getType()), c = cast<tile::FragType>(op.getC().getType());
+    Grouping ga = Grouping::of(a), gb = Grouping::of(cast<tile::FragType>(op.getB().getType())), gc = Grouping::of(c);
+    if (ga.size != 8 || gb.groups != 1 || gb.size != 8 || gc.size != 16 || ga.groups != gc.groups)
+      return rw.notifyMatchFailure(op, "only 32x32x16 matrix instructions, stacked along rows");
+    RocdlBuilder b{rw, op.getLoc()};
+    Value zero = b.i32(0);
+    SmallVector<Value> results;
+    for (int64_t i = 0; i < gc.groups; ++i) {
+      SmallVector<Value> operands{adaptor.getA()[i], adaptor.getB()[0], adaptor.getC()[i], zero, zero, zero};
+      Type type = operands[2].getType();
+      results.push_back(a.getElementType().isBF16()
+                            ? ROCDL::mfma_f32_32x32x16_bf16::create(rw, op.getLoc(), type, operands).getResult()
+                            : ROCDL::mfma_f32_32x32x16_f16::create(rw, op.getLoc(), type, operands).getResult());
+    }
+    rw.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+};
+
+struct MapPattern : TilePattern<tile::MapOp> {
+  using TilePattern::TilePattern;
+  LogicalResult matchAndRewrite(tile::MapOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+    auto type = cast<tile::FragType>(op.getResult().getType());
+    layout::LinearLayout layout = type.layout();
+    RocdlBuilder b{rw, op.getLoc()};
+    Value lane = b.lane();
+    Value laneRow = b.apply(layout, "lane", lane, "row"), laneCol = b.apply(layout, "lane", lane, "col");
+    SmallVector<SmallVector<Value>> inputs;
+    for (ValueRange groups : adaptor.getInputs())
+      inputs.push_back(b.elements(groups));
+    Block &body = op.getBody().front();
+    SmallVector<Value> results;
+    for (int64_t r = 0; r < type.registers(); ++r) {
+      IRMapping mapping;
+      for (auto [i, in] : llvm::enumerate(inputs)) // a stat has one register, shared by all rows
+        mapping.map(body.getArgument(i), in.size() == size_t(type.registers()) ? in[r] : in[0]);
+      // Lane and register bits are disjoint, so their sum is their XOR, and a sum folds into what uses it.
+      mapping.map(body.getArgument(inputs.size()), b.addConst(laneRow, layout.at("row", {{"register", uint32_t(r)}})));
+      mapping.map(body.getArgument(inputs.size() + 1), b.addConst(laneCol, layout.at("col", {{"register", uint32_t(r)}})));
+      for (Operation &inner : body.without_terminator())
+        rw.clone(inner, mapping);
+      results.push_back(mapping.lookupOrDefault(cast<tile::YieldOp>(body.getTerminator()).getValue()));
+    }
+    rw.replaceOpWithMultiple(op, {b.groups(type, results)});
+    return success();
+  }
+};
+
+struct ReducePattern : TilePattern<tile::ReduceOp> {
+  using TilePattern::TilePattern;
+  LogicalResult matchAndRewrite(tile::ReduceOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+    auto in = cast<tile::FragType>(op.getInput().getType()), out = cast<tile::FragType>(op.getResult().getType());
+    RocdlBuilder b{rw, op.getLoc()};
+    auto combine = [&](Value x, Value y) -> Value {
+      if (op.getKind() == tile::ReduceKind::Max)
+        return LLVM::MaxNumOp::create(rw, op.getLoc(), x, y);
+      return LLVM::FAddOp::create(rw, op.getLoc(), x, y);
+    };
+    SmallVector<Value> values = b.elements(adaptor.getInput());
+    // Four chains side by side: each add waits for the one before it in its chain only.
+    const size_t chains = std::min<size_t>(4, values.size());
+    SmallVector<Value> partial(values.begin(), values.begin() + chains);
+    for (size_t i = chains; i < values.size(); ++i)
+      partial[i % chains] = combine(partial[i % chains], values[i]);
+    Value result = partial[0];
+    for (size_t i = 1; i < chains; ++i)
+      result = combine(result, partial[i]);
+    layout::LinearLayout inLayout = in.layout(), outLayout = out.layout();
+    for (int bit = 0; bit < inLayout.inBits("lane"); ++bit)
+      if (inLayout.basis("lane", bit, "row") && !outLayout.basis("lane", bit, "row")) {
+        auto exchanged = exchange(rw, op.getLoc(), result, bit);
+        if (failed(exchanged))
+          return rw.notifyMatchFailure(op, "rows on lane bits other than 4 and 5 need a longer exchange");
+        result = combine(exchanged->first, exchanged->second);
+      }
+    rw.replaceOpWithMultiple(op, {SmallVector<Value>{result}});
+    return success();
+  }
+
+  /// The values of both settings of a lane bit, in every lane: swapping a register with itself leaves the lower
+  /// setting's value everywhere in one copy and the upper one's in the other.
+  static FailureOr<std::pair<Value, Value>> exchange(OpBuilder &rw, Location loc, Value x, int bit) {
+    if (bit != 4 && bit != 5)
+      return failure();
+    Type i32 = rw.getI32Type(), f32 = rw.getF32Type();
+    Type pair = LLVM::LLVMStructType::getLiteral(rw.getContext(), {i32, i32});
+    Value bits = LLVM::BitcastOp::create(rw, loc, i32, x);
+    Value swapped = bit == 5 ? ROCDL::Permlane32SwapOp::create(rw, loc, pair, bits, bits, false, false).getRes()
+                             : ROCDL::Permlane16SwapOp::create(rw, loc, pair, bits, bits, false, false).getRes();
+    auto part = [&](int64_t i) -> Value {
+      return LLVM::BitcastOp::create(rw, loc, f32, LLVM::ExtractValueOp::create(rw, loc, swapped, i));
+    };
+    return std::pair(part(0), part(1));
+  }
+};
+
+struct SlicePattern : TilePattern<tile::SliceOp> {
+  using TilePattern::TilePattern;
+  LogicalResult matchAndRewrite(tile::SliceOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+    auto in = cast<tile::FragType>(op.getInput().getType()), out = cast<tile::FragType>(op.getResult().getType());
+    layout::LinearLayout whole = in.layout();
+    int64_t first = -1;
+    for (int64_t r = 0; r < in.registers(); r += out.registers())
+      if (whole.at("row", {{"register", uint32_t(r)}}) == op.getRow() && whole.at("col", {{"register", uint32_t(r)}}) == 0)
+        first = r;
+    Grouping gi = Grouping::of(in), go = Grouping::of(out);
+    if (first < 0)
+      return rw.notifyMatchFailure(op, "rows do not start at a register");
+    if (gi.size == go.size && first % gi.size == 0) {
+      rw.replaceOpWithMultiple(op, {adaptor.getInput().slice(first / gi.size, go.groups)});
+      return success();
+    }
+    RocdlBuilder b{rw, op.getLoc()};
+    SmallVector<Value> all = b.elements(adaptor.getInput());
+    rw.replaceOpWithMultiple(op, {b.groups(out, ArrayRef(all).slice(first, out.registers()))});
+    return success();
+  }
+};
+
+struct CastPattern : TilePattern<tile::CastOp> {
+  using TilePattern::TilePattern;
+  LogicalResult matchAndRewrite(tile::CastOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+    auto in = cast<tile::FragType>(op.getInput().getType()), out = cast<tile::FragType>(op.getResult().getType());
+    if (!in.getElementType().isF32() || out.getElementType().isF32())
+      return rw.notifyMatchFailure(op, "only f32 to a 16-bit type");
+    RocdlBuilder b{rw, op.getLoc()};
+    SmallVector<Value> values = b.elements(adaptor.getInput());
+    Grouping g = Grouping::of(out);
+    auto wide = VectorType::get(g.size, rw.getF32Type()), narrow = VectorType::get(g.size, out.getElementType());
+    SmallVector<Value> results;
+    for (int64_t i = 0; i < g.groups; ++i) {
+      Value v = LLVM::PoisonOp::create(rw, op.getLoc(), wide);
+      for (int64_t j = 0; j < g.size; ++j)
+        v = LLVM::InsertElementOp::create(rw, op.getLoc(), v, values[i * g.size + j], b.i32(j));
+      results.push_back(LLVM::FPTruncOp::create(rw, op.getLoc(), narrow, v));
+    }
+    rw.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+};
+
+} // namespace
+
+void populateComputePatterns(RewritePatternSet &patterns, const TypeConverter &types, const LdsContext &lds) {
+  patterns.add<CastPattern, MapPattern, MmaPattern, ReducePattern, SlicePattern, SplatPattern>(types, patterns.getContext(), lds);
+}
+
+} // namespace attune
