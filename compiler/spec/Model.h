@@ -1,9 +1,10 @@
 // A checked attention spec: what is computed, with every name resolved and every type known.
 //
-// The parser makes an Ast of one file; Sema turns an `attention` of it, with its parameters set, into this Model.
-// Nothing below compiler/spec sees text again. Expressions are a flat arena of nodes; a node is an index. Calls of
-// functions and built-ins keep both sides: the name and arguments (the float64 oracle evaluates built-ins by its own
-// definitions) and the expansion in primitive operations (the compiler lowers that).
+// The parser makes an Ast of one file; Sema turns an `attention` of it, with its parameters set,
+// into this Model. Nothing below compiler/spec sees text again. Expressions are a flat arena of
+// nodes; a node is an index. Calls of functions and built-ins keep both sides: the name and
+// arguments (the float64 oracle evaluates built-ins by its own definitions) and the expansion in
+// primitive operations (the compiler lowers that).
 #pragma once
 #include "runtime/abi/DType.h"
 #include "runtime/abi/KernelImage.h"
@@ -31,9 +32,11 @@ enum class IndexName : uint8_t {
   K,     ///< k: absolute position of the key
   QI,    ///< qi: row within this call's query
   Ctx,   ///< ctx = kv_len - q_len (negative when kv_len < q_len)
-  QLen, KvLen,
+  QLen,
+  KvLen,
 };
 
+// clang-format off
 enum class ExprKind : uint8_t {
   ConstF, ConstI, ConstB, // literal in `f`, `i` (ConstB: i is 0 or 1)
   Index,                  // an IndexName in `i`
@@ -49,6 +52,7 @@ enum class ExprKind : uint8_t {
   Select,                 // args: Bool, then two of one type
   ToF32, ToI32,           // conversions; ToI32 rounds toward zero; of Bool gives 0 or 1
 };
+// clang-format on
 
 using ExprId = int32_t; // index into Model::exprs
 
@@ -60,13 +64,14 @@ struct Expr {
   std::string name;         // Call only
   std::vector<ExprId> args; // Call: the arguments. A tensor passed to a fn is a Read with no args.
   ExprId body = -1;         // Call only
-  bool builtin = false;     // Call only: a built-in of the language (the oracle has its own definition)
+  bool builtin = false; // Call only: a built-in of the language (the oracle has its own definition)
   SourceRange range;
 };
 
-/// A tensor that score or mask reads. A dimension is "heads", "kv_heads", "batch", "tokens", "q", "k" or a number.
-/// A `tokens` dimension is indexed by positions (q or k) and holds every sequence's keys one after another:
-/// position p of sequence b is element cu_seqlens_k[b] + p (varlen) or b * kv_len + p (dense).
+/// A tensor that score or mask reads. A dimension is "heads", "kv_heads", "batch", "tokens", "q",
+/// "k" or a number. A `tokens` dimension is indexed by positions (q or k) and holds every
+/// sequence's keys one after another: position p of sequence b is element cu_seqlens_k[b] + p
+/// (varlen) or b * kv_len + p (dense).
 struct Tensor {
   CapturedTensor info;
   bool nondecreasing = false; ///< promise about the values within a sequence
@@ -76,15 +81,16 @@ struct Tensor {
 struct Model {
   ProblemShape problem; ///< heads, dims, types, storage, LSE, sink, captured tensors and scalars
   std::vector<Expr> exprs;
-  std::vector<Tensor> tensors;        ///< same order as problem.tensors
-  std::optional<double> scale;        ///< softmax_scale when it is a constant; default 1 / sqrt(head_dim)
-  ExprId scaleExpr = -1;              ///< set instead of `scale` when it depends on run-time scalars
-  ExprId score = -1;                  ///< F32; -1: the scaled logit itself
-  ExprId mask = -1;                   ///< Bool; -1: everything is visible
-  std::vector<std::pair<std::string, std::string>> schedule; ///< knobs the spec names, checked later by schedule/
-  std::string canonical;              ///< one text per meaning
-  std::string digest;                 ///< hex SHA-256 of `canonical`
-  std::string fileName;               ///< as given by the caller; not part of the digest
+  std::vector<Tensor> tensors; ///< same order as problem.tensors
+  std::optional<double> scale; ///< softmax_scale when it is a constant; default 1 / sqrt(head_dim)
+  ExprId scaleExpr = -1;       ///< set instead of `scale` when it depends on run-time scalars
+  ExprId score = -1;           ///< F32; -1: the scaled logit itself
+  ExprId mask = -1;            ///< Bool; -1: everything is visible
+  std::vector<std::pair<std::string, std::string>>
+      schedule;          ///< knobs the spec names, checked later by schedule/
+  std::string canonical; ///< one text per meaning
+  std::string digest;    ///< hex SHA-256 of `canonical`
+  std::string fileName;  ///< as given by the caller; not part of the digest
 };
 
 } // namespace attune::spec
