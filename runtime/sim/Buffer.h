@@ -18,7 +18,6 @@ struct BufferDescriptor {
   bool swizzle = false;
   bool addTid = false;     ///< the lane number is added to the index
   uint8_t indexStride = 8; ///< swizzle: 8, 16, 32 or 64 records are interleaved
-  uint8_t elementSize = 4; ///< swizzle: bytes of one interleaved element
 };
 
 BufferDescriptor decodeBuffer(const uint32_t words[4]);

@@ -13,7 +13,6 @@ namespace attune::sim {
 struct DppTable {
   uint8_t source[64]; ///< lane to read; the lane itself where there is none
   uint64_t exists;    ///< lanes that have a source
-  uint64_t rowFilter; ///< lanes the control may write (row_bcast skips rows)
 };
 
 /// The table of a 9-bit dpp_ctrl, nothing if gfx950 has no such control.

@@ -10,8 +10,9 @@
 // Arithmetic model: each element of D starts as C and takes the products in ascending k, each with
 // one fused multiply-add in f32 (f64 for f64); denormals are kept and MODE is ignored. Integer
 // shapes wrap modulo 2^32. The order in which hardware sums is not published: results are
-// approximate: accumulation order, in the last bits only. Scaled forms multiply the products of
-// each block of 32 k by both scales before they are added to the sum.
+// approximate: accumulation order, in the last bits only. f8f6f4 shapes take 32 k at a time: their
+// dot product from 0, times both block scales (1 in the plain form), added to the sum with one
+// rounding.
 #pragma once
 #include <cstdint>
 

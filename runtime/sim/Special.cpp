@@ -1,0 +1,172 @@
+// v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin, v_cos over 64 lanes: evaluated in double with
+// polynomials, rounded once.
+//
+// Error budget: a polynomial's relative error is below 1e-14, an f32 rounding step is 6e-8, so the
+// rounded result is not the nearest f32 only if the exact one lies within 1e-14 of a midpoint:
+// about once in 10^6 arguments.
+#include "runtime/sim/Numerics.h"
+
+namespace attune::sim {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// Coefficients from the constant upwards, by Horner's rule.
+template <int N> ATTUNE_SIM_INLINE double polynomial(const double (&c)[N], double x) {
+  double r = c[N - 1];
+  for (int i = N - 2; i >= 0; --i)
+    r = r * x + c[i];
+  return r;
+}
+
+/// ln(2)^n / n!: the Taylor series of 2^f for |f| <= 1/2; the first term left out is 6e-15.
+constexpr double kExp2[] = {1.0,
+                            0.69314718055994530942,
+                            0.24022650695910071233,
+                            0.055504108664821579953,
+                            0.0096181291076284771619,
+                            0.0013333558146428443423,
+                            0.00015403530393381609954,
+                            0.000015252733804059840280,
+                            1.3215486790144309488e-06,
+                            1.0178086009239699727e-07,
+                            7.0549116208011233299e-09,
+                            4.4455382718708114976e-10};
+
+ATTUNE_SIM_INLINE double exp2Of(double x) {
+  double bounded = x > 1000.0 ? 1000.0 : x < -1000.0 ? -1000.0 : x;
+  // Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits.
+  double shifted = bounded + 0x1.8p52;
+  double fraction = bounded - (shifted - 0x1.8p52);
+  double power = asDouble((asBits(shifted) + 1023) << 52);
+  return polynomial(kExp2, fraction) * power;
+}
+
+/// 1, 1/3, 1/5, ...: atanh(z) / z in z^2; |z| <= 0.172, the first term left out is 3e-17.
+constexpr double kAtanh[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
+                             1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
+constexpr double kTwoOverLn2 = 2.8853900817779268147;
+
+/// x: positive, normal and finite.
+ATTUNE_SIM_INLINE double log2Of(float x) {
+  constexpr uint32_t sqrtHalf = 0x3f3504f3u; // the mantissa is taken from [sqrt(1/2), sqrt(2))
+  int32_t exponent = static_cast<int32_t>(asBits(x) - sqrtHalf) >> 23;
+  double m = asFloat(asBits(x) - (static_cast<uint32_t>(exponent) << 23));
+  double z = (m - 1.0) / (m + 1.0);
+  return polynomial(kAtanh, z * z) * z * kTwoOverLn2 + static_cast<double>(exponent);
+}
+
+/// Taylor series of sin(2 pi x) / x and cos(2 pi x) in x^2, for |x| <= 1/8.
+constexpr double kSin[] = {6.2831853071795864769,  -41.341702240399760234, 81.605249276075054203,
+                           -76.705859753061385841, 42.058693944897653144,  -15.094642576822984359,
+                           3.8199525848482821277,  -0.71812230177850046729};
+constexpr double kCos[] = {1.0,
+                           -19.739208802178717238,
+                           64.939394022668291491,
+                           -85.456817206693726139,
+                           60.244641371876660363,
+                           -26.426256783374398225,
+                           7.9035363713184691164,
+                           -1.7143907110886713130,
+                           0.28200596845578963166};
+
+/// sin or cos of a number of turns: a quarter turn more makes one the other.
+ATTUNE_SIM_INLINE double sineOfTurns(double turns, int quarter) {
+  double shifted = turns * 4.0 + 0x1.8p52;
+  double rest = turns - (shifted - 0x1.8p52) * 0.25; // exact: |turns| has 24 bits
+  uint64_t quadrant = asBits(shifted) + static_cast<uint64_t>(quarter);
+  double sine = polynomial(kSin, rest * rest) * rest, cosine = polynomial(kCos, rest * rest);
+  double magnitude = quadrant & 1 ? cosine : sine;
+  return quadrant & 2 ? 0.0 - magnitude : magnitude;
+}
+ATTUNE_SIM_INLINE double boundedSine(float x, int quarter, double beyond) {
+  double within = sineOfTurns(x, quarter);
+  double finite = std::fabs(x) <= 256.0f ? within : beyond;
+  return std::fabs(static_cast<double>(x)) < kInfinity ? finite : kNan;
+}
+
+ATTUNE_SIM_INLINE double sqrtOf(double x) { return x < 0 ? kNan : std::sqrt(x); }
+ATTUNE_SIM_INLINE double rsqOf(double x) { return x < 0 ? kNan : 1.0 / std::sqrt(x); }
+
+/// A NaN operand comes back quieted, whatever the host would do.
+ATTUNE_SIM_INLINE float orNan(float in, float result) {
+  return isNan(in) ? asFloat(asBits(in) | 0x00400000u) : result;
+}
+
+ATTUNE_SIM_INLINE double log2WithEdges(float x) {
+  double r = log2Of(x);
+  r = x == std::numeric_limits<float>::infinity() ? kInfinity : r;
+  r = x == 0 ? -kInfinity : r;
+  return x < 0 ? kNan : r;
+}
+
+/// f16 result of a double, in the low half of a register; f16 NaN operands come back quieted.
+ATTUNE_SIM_INLINE uint32_t halfOrNan(uint32_t in, double result) {
+  uint32_t bits = in & 0xffffu;
+  bool nan = (bits & 0x7fffu) > 0x7c00u;
+  return nan ? bits | 0x0200u : toMini<kF16>(roundToOdd(result));
+}
+ATTUNE_SIM_INLINE float lowHalf(uint32_t word) { return fromMini<kF16>(word & 0xffffu); }
+
+} // namespace
+
+ATTUNE_SIM_CLONES void exp2F32(const float *in, float *out) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = orNan(in[l], flushDenormal(static_cast<float>(exp2Of(in[l]))));
+}
+ATTUNE_SIM_CLONES void log2F32(const float *in, float *out) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = orNan(in[l], static_cast<float>(log2WithEdges(flushDenormal(in[l]))));
+}
+ATTUNE_SIM_CLONES void rcpF32(const float *in, float *out, bool flush) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = orNan(in[l], flushDenormalIf(1.0f / flushDenormalIf(in[l], flush), flush));
+}
+ATTUNE_SIM_CLONES void rsqF32(const float *in, float *out, bool flush) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = orNan(in[l], static_cast<float>(rsqOf(flushDenormalIf(in[l], flush))));
+}
+ATTUNE_SIM_CLONES void sqrtF32(const float *in, float *out, bool flush) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = orNan(in[l], static_cast<float>(sqrtOf(flushDenormalIf(in[l], flush))));
+}
+ATTUNE_SIM_CLONES void sinF32(const float *in, float *out) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = orNan(in[l], static_cast<float>(boundedSine(in[l], 0, 0.0)));
+}
+ATTUNE_SIM_CLONES void cosF32(const float *in, float *out) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = orNan(in[l], static_cast<float>(boundedSine(in[l], 1, 1.0)));
+}
+
+ATTUNE_SIM_CLONES void exp2F16(const uint32_t *in, uint32_t *out) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = halfOrNan(in[l], exp2Of(lowHalf(in[l])));
+}
+ATTUNE_SIM_CLONES void log2F16(const uint32_t *in, uint32_t *out) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = halfOrNan(in[l], log2WithEdges(lowHalf(in[l])));
+}
+ATTUNE_SIM_CLONES void rcpF16(const uint32_t *in, uint32_t *out) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = halfOrNan(in[l], 1.0 / static_cast<double>(lowHalf(in[l])));
+}
+ATTUNE_SIM_CLONES void rsqF16(const uint32_t *in, uint32_t *out) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = halfOrNan(in[l], rsqOf(lowHalf(in[l])));
+}
+ATTUNE_SIM_CLONES void sqrtF16(const uint32_t *in, uint32_t *out) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = halfOrNan(in[l], sqrtOf(lowHalf(in[l])));
+}
+ATTUNE_SIM_CLONES void sinF16(const uint32_t *in, uint32_t *out) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = halfOrNan(in[l], boundedSine(lowHalf(in[l]), 0, 0.0));
+}
+ATTUNE_SIM_CLONES void cosF16(const uint32_t *in, uint32_t *out) {
+  for (int l = 0; l < 64; ++l)
+    out[l] = halfOrNan(in[l], boundedSine(lowHalf(in[l]), 1, 1.0));
+}
+
+} // namespace attune::sim
