@@ -3,6 +3,7 @@
 #include "tests/e2e/Harness.h"
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fmt/format.h>
 
 using namespace attune;
 using namespace attune::e2e;
@@ -36,10 +37,10 @@ TEST_CASE("F17 ratios 3, 5, 7 and 71 with noise, heads apart", "[shapes]") {
 
 TEST_CASE("F37 every column of a head dim counts, or the head dim is refused by name", "[field]") {
   int accepted = 0;
-  for (int dim : {40, 64, 72, 80, 96, 128, 160, 192, 256, 512}) {
+  for (int dim : {32, 40, 64, 72, 80, 96, 128, 160, 192, 256, 512}) {
     INFO("head_dim " << dim);
     Variant v{.dim = dim};
-    if (dim != 64 && dim != 128) {
+    if (dim != 32 && dim != 64 && dim != 128) {
       Error error = refusal(v.text());
       CHECK(error.message.find(std::to_string(dim)) != std::string::npos);
       CHECK(error.message.find("64") != std::string::npos);
@@ -60,7 +61,20 @@ TEST_CASE("F37 every column of a head dim counts, or the head dim is refused by 
     for (int64_t c = 0; c < dim; ++c)
       CHECK(rows.out(1, 0, c) == static_cast<double>(c));
   }
-  CHECK(accepted == 2);
+  CHECK(accepted == 3);
+}
+
+TEST_CASE("Tile sizes and waves are parameters: they change the kernel, not its answer",
+          "[shapes]") {
+  for (int tile : {32, 64, 128})
+    for (int waves : {1, 2, 4}) {
+      std::string schedule = fmt::format("schedule {{ kv_tile = {} waves = {} }}", tile, waves);
+      INFO(schedule);
+      const Kernel &k = compile({.qHeads = 2, .mask = "window(70)", .more = schedule});
+      CHECK(k.image.sidecar.kernel.grid.blockM == 32 * waves);
+      CHECK(k.image.sidecar.kernel.resources.ldsBytes == 2 * 2 * tile * 64 * 2);
+      runChecked(k, noise(k, {131}, {200}));
+    }
 }
 
 TEST_CASE("v_head_dim may differ from head_dim", "[shapes]") {
