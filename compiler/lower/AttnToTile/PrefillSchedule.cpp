@@ -28,16 +28,14 @@ class PrefillSchedule {
 public:
   PrefillSchedule(const TileBuilder &t, KernelFrame &f, attn::KernelOp op, const schedule::Plan &plan, const TileShapes &shapes,
                   const RegionInliner &score, const RegionInliner &mask)
-      : f_(f), op_(op), plan_(plan), shapes_(shapes), score_(score), mask_(mask), range_(makeRange(t)),
-        rawScale_(score.empty() && scale() > 0), softmax_(shapes.frags, (rawScale_ ? scale() : 1.0) * std::numbers::log2e) {}
+      : f_(f), plan_(plan), shapes_(shapes), score_(score), mask_(mask), lse_(op.problem().lse),
+        scale_(op.getScale().convertToDouble()), rawScale_(score.empty() && scale_ > 0),
+        softmax_(shapes.frags, (rawScale_ ? scale_ : 1.0) * std::numbers::log2e),
+        range_(emitKvRange(t, f, analysis::analyzeMask(op), mask, plan)) {}
 
   void emit(const TileBuilder &t);
 
 private:
-  double scale() const { return op_.getScale().convertToDouble(); }
-  KvRange makeRange(const TileBuilder &t) const {
-    return emitKvRange(t, f_, analysis::analyzeMask(op_), mask_, plan_);
-  }
   /// The workgroup's own rows of a tensor that has a row per query; rows past the sequence's end are out of bounds.
   Value blockView(const TileBuilder &t, const RowSource &r) const;
   void loadQ(const TileBuilder &t);
@@ -50,13 +48,14 @@ private:
   void emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const;
 
   KernelFrame &f_;
-  attn::KernelOp op_;
   const schedule::Plan &plan_;
   const TileShapes &shapes_;
   const RegionInliner &score_, &mask_;
-  KvRange range_;
-  bool rawScale_;
+  LseKind lse_;
+  double scale_;
+  bool rawScale_; ///< the scale is folded into the exponent
   SoftmaxCore softmax_;
+  KvRange range_;
   Value kLds_, vLds_;
   SmallVector<Value> q_; // one fragment per step of 16 head_dim columns
   int64_t kDmas_ = 0, vDmas_ = 0;
@@ -104,7 +103,7 @@ Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Val
     Value k = u.add(key0, row), qi = u.add(row0, col), q = u.add(f_.ctx, qi);
     Value s = e[0];
     if (!rawScale_)
-      s = u.mulF(s, u.f32(scale()));
+      s = u.mulF(s, u.f32(scale_));
     if (!score_.empty())
       s = score_.inlineAt(u, s, q, k, qi);
     if (!masked)
@@ -165,7 +164,7 @@ void PrefillSchedule::emitEpilogue(const TileBuilder &t, const SoftmaxState &sta
   if (!f_.lse.ptr)
     return;
   Value lse = result.lse2;
-  if (op_.problem().lse == LseKind::Natural)
+  if (lse_ == LseKind::Natural)
     lse = t.map(shapes_.frags.stat, {lse}, [&](auto &u, ValueRange e, Value, Value) { return u.mulF(e[0], u.f32(std::numbers::ln2)); });
   store(f_.lse, lse);
 }

@@ -66,7 +66,8 @@ void RegionInliner::emit(const TileBuilder &t, Operation &inner, const ValueMap 
 }
 
 Value RegionInliner::emitRead(const TileBuilder &t, attn::ReadOp read, ArrayRef<Value> indices, bool uniform) const {
-  attn::CaptureAttr capture = op_.capture(read.getTensor());
+  attn::KernelOp kernel = op_; // a handle; its accessors are not const
+  attn::CaptureAttr capture = kernel.capture(read.getTensor());
   std::string name = ("tensor." + capture.getName()).str();
   // The uniform part of the address is 64 bits wide; what differs by lane fits in 32 (planLaunch checks the extent).
   Value base = t.i64(0), offset = t.i32(0);

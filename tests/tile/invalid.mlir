@@ -1,0 +1,100 @@
+// RUN: attune-opt %s -split-input-file -verify-diagnostics
+
+// expected-error@+1 {{layout "row=(r0) col=(l0..l4) free=(l5)" covers 2x32, the type says 4x32}}
+func.func private @shape(!tile.frag<4x32xf32, "row=(r0) col=(l0..l4) free=(l5)">)
+
+// -----
+
+// expected-error@+1 {{names 5 lane bits; a wave has 6}}
+func.func private @lanes(!tile.frag<1x32xf32, "col=(l0..l4)">)
+
+// -----
+
+// expected-error@+1 {{a fragment holds f32, bf16 or f16, got i32}}
+func.func private @element(!tile.frag<1x32xi32, "col=(l0..l4) free=(l5)">)
+
+// -----
+
+// expected-error@+1 {{pitch 100 must be a multiple of 16 and hold a row of 128 bytes}}
+func.func private @pitch(!tile.lds<1 x 32x64xbf16, pitch = 100>)
+
+// -----
+
+// expected-error@+1 {{swizzle image 8 is no chunk of a row; rows have 8}}
+func.func private @swizzle(!tile.lds<1 x 32x64xbf16, pitch = 128, swizzle = [8]>)
+
+// -----
+
+!acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+!opA = !tile.frag<32x16xbf16, "row=(l0..l4) col=(r0,r1,r2,l5)">
+!part = !tile.frag<16x32xbf16, "row=(r0,r1,l5,r2) col=(l0..l4)">
+func.func @order(%a: !opA, %b: !part, %c: !acc) {
+  // expected-error@+1 {{operands run through the contraction in different orders}}
+  %0 = tile.mma %a, %b, %c : !opA, !part, !acc
+  return
+}
+
+// -----
+
+!acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+!opA = !tile.frag<32x16xbf16, "row=(l0..l4) col=(r0,r1,r2,l5)">
+func.func @shapes(%a: !opA, %c: !acc) {
+  // expected-error@+1 {{shapes do not fit}}
+  %0 = tile.mma %a, %a, %c : !opA, !opA, !acc
+  return
+}
+
+// -----
+
+!acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+!other = !tile.frag<32x32xf32, "row=(r0,r1,r2,r3,l5) col=(l0..l4)">
+func.func @map(%a: !other) {
+  // expected-error@+1 {{neither laid out like the result nor one row of it}}
+  %0 = tile.map(%a) : (!other) -> !acc {
+  ^bb0(%x: f32, %row: i32, %col: i32):
+    tile.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @wait() {
+  // expected-error@+1 {{vmcnt 64 is outside the counter's range 0 to 63}}
+  tile.wait vmcnt = 64
+  return
+}
+
+// -----
+
+tile.kernel @padded args [] waves = 1 waves_per_eu = 1 block_m = 32 {
+  %c0 = arith.constant 0 : i32
+  %n = arith.constant 0 : i64
+  %p = llvm.mlir.zero : !llvm.ptr<1>
+  %lds = tile.alloc : !tile.lds<1 x 32x64xbf16, pitch = 144>
+  %view = tile.view %p + %n stride %n rows %c0 to %c0 : !llvm.ptr<1> -> !tile.view<64xbf16>
+  // expected-error@+1 {{LDS-DMA writes lane after lane, so rows can't be padded}}
+  tile.dma %view, %lds[%c0] : !tile.view<64xbf16>, !tile.lds<1 x 32x64xbf16, pitch = 144>
+  tile.return
+}
+
+// -----
+
+tile.kernel @toomanywaves args [] waves = 8 waves_per_eu = 1 block_m = 32 {
+  %c0 = arith.constant 0 : i32
+  %n = arith.constant 0 : i64
+  %p = llvm.mlir.zero : !llvm.ptr<1>
+  %lds = tile.alloc : !tile.lds<1 x 32x64xbf16, pitch = 128>
+  %view = tile.view %p + %n stride %n rows %c0 to %c0 : !llvm.ptr<1> -> !tile.view<64xbf16>
+  // expected-error@+1 {{the tile's 4096 bytes are no multiple of the 8192 that 8 waves bring at a time}}
+  tile.dma %view, %lds[%c0] : !tile.view<64xbf16>, !tile.lds<1 x 32x64xbf16, pitch = 128>
+  tile.return
+}
+
+// -----
+
+// expected-error@+1 {{has 1 arguments and 2 names}}
+tile.kernel @names args ["a", "b"] waves = 1 waves_per_eu = 1 block_m = 32 {
+^bb0(%a: i32):
+  tile.return
+}
