@@ -138,9 +138,9 @@ struct Builtin {
 };
 
 constexpr Builtin builtins[] = {
-    {"alibi", alibi, 1, 1, true}, {"causal", causal, 0, 0},     {"chunk", chunk, 1, 1},
-    {"chunked", chunk, 1, 1},     {"document", document, 1, 1}, {"prefix", prefix, 1, 1},
-    {"softcap", softcap, 2, 2},   {"window", window, 1, 2},
+    {"alibi", alibi, 1, 1, true}, {"causal", causal, 0, 0}, {"chunk", chunk, 1, 1},
+    {"document", document, 1, 1}, {"prefix", prefix, 1, 1}, {"softcap", softcap, 2, 2},
+    {"window", window, 1, 2},
 };
 
 const Builtin *find(const std::string &name) {

@@ -234,7 +234,7 @@ TEST_CASE("Documents, prefixes and chunks see their own keys") {
   CHECK(out(b, a, 2) == Approx(3)); // tokens 2 to 4
   CHECK(out(b, a, 7) == Approx(4.5));
 
-  b.model.mask = b.builtin("chunked", {b.constI(4)});
+  b.model.mask = b.builtin("chunk", {b.constI(4)});
   a = solve(b, call);
   CHECK(out(b, a, 2) == Approx(3.5)); // tokens 2 to 5
   CHECK(out(b, a, 7) == Approx(6.5)); // tokens 6 and 7
