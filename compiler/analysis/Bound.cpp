@@ -1,0 +1,253 @@
+// Bounds as text, as numbers and as arith ops; and how a Sum becomes one.
+#include "compiler/analysis/MaskBounds.h"
+#include "compiler/analysis/Symbolic.h"
+#include "compiler/analysis/ValueText.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace attune::analysis {
+using namespace mlir;
+
+//===-- building
+//-----------------------------------------------------------------------------------------===//
+
+static Bound constant(int64_t value) { return {Bound::Const, value, {}, {}}; }
+
+static Bound binary(Bound::Kind kind, Bound a, Bound b) {
+  return {kind, 0, {}, {std::move(a), std::move(b)}};
+}
+
+static Bound boundOf(const Symbol &symbol) {
+  switch (symbol.kind) {
+  case Symbol::Q0:
+    return {Bound::Q0, 0, {}, {}};
+  case Symbol::Q1:
+    return {Bound::Q1, 0, {}, {}};
+  case Symbol::KvLen:
+    return {Bound::KvLen, 0, {}, {}};
+  case Symbol::Uniform:
+    return {Bound::Uniform, 0, symbol.value, {}};
+  case Symbol::FloorDiv:
+    return {Bound::FloorDivConst, symbol.divisor, {}, {toBound(symbol.operands[0])}};
+  case Symbol::Min:
+  case Symbol::Max: {
+    Bound::Kind kind = symbol.kind == Symbol::Min ? Bound::Min : Bound::Max;
+    Bound all = toBound(symbol.operands[0]);
+    for (const Sum &operand : llvm::drop_begin(symbol.operands))
+      all = binary(kind, std::move(all), toBound(operand));
+    return all;
+  }
+  case Symbol::Q:
+  case Symbol::K:
+  case Symbol::Opaque:
+    break;
+  }
+  llvm_unreachable("a bound is the same for the whole workgroup");
+}
+
+static Bound scaled(const Sum::Term &term, int64_t factor) {
+  Bound bound = boundOf(*term.symbol);
+  return factor == 1 ? bound : Bound{Bound::MulConst, factor, {}, {std::move(bound)}};
+}
+
+/// Positive terms, then negative ones subtracted, then the constant: "q0 - w + 1".
+Bound toBound(const Sum &sum) {
+  std::optional<Bound> all;
+  for (const auto &[name, term] : sum.terms())
+    if (term.factor > 0) {
+      Bound bound = scaled(term, term.factor);
+      all = all ? binary(Bound::Add, std::move(*all), std::move(bound)) : std::move(bound);
+    }
+  bool constantFirst = !all;
+  if (constantFirst)
+    all = constant(sum.constant());
+  for (const auto &[name, term] : sum.terms())
+    if (term.factor < 0)
+      all = binary(Bound::Sub, std::move(*all), scaled(term, -term.factor));
+  int64_t c = sum.constant();
+  if (constantFirst || c == 0)
+    return std::move(*all);
+  return c > 0 ? binary(Bound::Add, std::move(*all), constant(c))
+               : binary(Bound::Sub, std::move(*all), constant(-c));
+}
+
+//===-- text
+//---------------------------------------------------------------------------------------------===//
+
+/// x if the bound is gate(x): min(max(x, -1), 0) * 2^30 + 2^30 - 1, with the operands of min and
+/// max in any order.
+static const Bound *gated(const Bound &b) {
+  auto isConst = [](const Bound &x, int64_t value) {
+    return x.kind == Bound::Const && x.value == value;
+  };
+  auto other = [&](const Bound &x, Bound::Kind kind, int64_t value) -> const Bound * {
+    if (x.kind != kind)
+      return nullptr;
+    if (isConst(x.operands[0], value))
+      return &x.operands[1];
+    return isConst(x.operands[1], value) ? &x.operands[0] : nullptr;
+  };
+  const Bound *scaled = other(b, Bound::Add, kNoLimit - 1);
+  if (!scaled || scaled->kind != Bound::MulConst || scaled->value != kNoLimit)
+    return nullptr;
+  const Bound *max = other(scaled->operands[0], Bound::Min, 0);
+  return max ? other(*max, Bound::Max, -1) : nullptr;
+}
+
+static std::string factorText(const Bound &b) {
+  bool isSum = (b.kind == Bound::Add || b.kind == Bound::Sub) && !gated(b);
+  bool isProduct = b.kind == Bound::MulConst || b.kind == Bound::FloorDivConst;
+  bool isCondition = b.kind == Bound::Uniform && b.uniform.getType().isInteger(1);
+  return isSum || isProduct || isCondition ? "(" + b.str() + ")" : b.str();
+}
+
+std::string Bound::str() const {
+  if (const Bound *condition = gated(*this))
+    return "(" + condition->str() + " >= 0 ? inf : -1)";
+  auto call = [&](const char *name) {
+    return std::string(name) + "(" + operands[0].str() + ", " + operands[1].str() + ")";
+  };
+  switch (kind) {
+  case Const:
+    return std::to_string(value);
+  case NegInf:
+    return "-inf";
+  case PosInf:
+    return "inf";
+  case Q0:
+    return "q0";
+  case Q1:
+    return "q1";
+  case KvLen:
+    return "kv_len";
+  case Uniform:
+    return valueText(uniform);
+  case Add:
+    return operands[0].str() + " + " + operands[1].str();
+  case Sub:
+    return operands[0].str() + " - " +
+           (operands[1].kind == MulConst ? operands[1].str() : factorText(operands[1]));
+  case MulConst:
+    return std::to_string(value) + " * " + factorText(operands[0]);
+  case FloorDivConst:
+    return factorText(operands[0]) + " / " + std::to_string(value);
+  case Min:
+    return call("min");
+  case Max:
+    return call("max");
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+//===-- numbers and ops
+//----------------------------------------------------------------------------------===//
+
+int64_t evaluate(const Bound &b, int64_t q0, int64_t q1, int64_t kvLen,
+                 llvm::function_ref<int64_t(Value)> uniform) {
+  auto operand = [&](int i) { return evaluate(b.operands[i], q0, q1, kvLen, uniform); };
+  switch (b.kind) {
+  case Bound::Const:
+    return b.value;
+  case Bound::NegInf:
+    return -kNoLimit;
+  case Bound::PosInf:
+    return kNoLimit;
+  case Bound::Q0:
+    return q0;
+  case Bound::Q1:
+    return q1;
+  case Bound::KvLen:
+    return kvLen;
+  case Bound::Uniform:
+    return uniform(b.uniform);
+  case Bound::Add:
+    return operand(0) + operand(1);
+  case Bound::Sub:
+    return operand(0) - operand(1);
+  case Bound::MulConst:
+    return b.value * operand(0);
+  case Bound::FloorDivConst:
+    return llvm::divideFloorSigned(operand(0), b.value);
+  case Bound::Min:
+    return std::min(operand(0), operand(1));
+  case Bound::Max:
+    return std::max(operand(0), operand(1));
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+namespace {
+
+struct Materializer {
+  OpBuilder &b;
+  Location loc;
+  Value q0, q1, kvLen;
+  llvm::function_ref<Value(Value)> mapUniform;
+
+  Value constantOp(int64_t value) {
+    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+  }
+
+  /// A caller may pass 2^31 - 1 as a width to mean no limit. Half of what positions can reach keeps
+  /// sums within i32.
+  Value uniform(Value region) {
+    Value value = mapUniform(region);
+    if (value.getType().isInteger(1))
+      return b.createOrFold<arith::ExtUIOp>(loc, b.getI32Type(), value);
+    if (isa<BlockArgument>(region))
+      return value;
+    Value least = b.createOrFold<arith::MaxSIOp>(loc, value, constantOp(-kNoLimit / 2));
+    return b.createOrFold<arith::MinSIOp>(loc, least, constantOp(kNoLimit / 2));
+  }
+
+  Value floorDivide(Value x, int64_t divisor) {
+    if (llvm::isPowerOf2_64(static_cast<uint64_t>(divisor)))
+      return b.createOrFold<arith::ShRSIOp>(
+          loc, x, constantOp(llvm::Log2_64(static_cast<uint64_t>(divisor))));
+    return b.createOrFold<arith::FloorDivSIOp>(loc, x, constantOp(divisor));
+  }
+
+  Value emit(const Bound &bound) {
+    SmallVector<Value, 2> x;
+    for (const Bound &operand : bound.operands)
+      x.push_back(emit(operand));
+    switch (bound.kind) {
+    case Bound::Const:
+      return constantOp(bound.value);
+    case Bound::NegInf:
+      return constantOp(-kNoLimit);
+    case Bound::PosInf:
+      return constantOp(kNoLimit);
+    case Bound::Q0:
+      return q0;
+    case Bound::Q1:
+      return q1;
+    case Bound::KvLen:
+      return kvLen;
+    case Bound::Uniform:
+      return uniform(bound.uniform);
+    case Bound::Add:
+      return b.createOrFold<arith::AddIOp>(loc, x[0], x[1]);
+    case Bound::Sub:
+      return b.createOrFold<arith::SubIOp>(loc, x[0], x[1]);
+    case Bound::MulConst:
+      return b.createOrFold<arith::MulIOp>(loc, x[0], constantOp(bound.value));
+    case Bound::FloorDivConst:
+      return floorDivide(x[0], bound.value);
+    case Bound::Min:
+      return b.createOrFold<arith::MinSIOp>(loc, x[0], x[1]);
+    case Bound::Max:
+      return b.createOrFold<arith::MaxSIOp>(loc, x[0], x[1]);
+    }
+    llvm_unreachable("all kinds are listed");
+  }
+};
+
+} // namespace
+
+Value materialize(OpBuilder &b, Location loc, const Bound &bound, Value q0, Value q1, Value kvLen,
+                  llvm::function_ref<Value(Value)> mapUniform) {
+  return Materializer{b, loc, q0, q1, kvLen, mapUniform}.emit(bound);
+}
+
+} // namespace attune::analysis

@@ -1,0 +1,230 @@
+// From the sets of a mask to intervals for a q block.
+//
+// Each set gives a hull (its ends at the row that reaches furthest) and an inner part (at the row
+// that reaches least). Rows that a set leaves out narrow the rows of its hull and forbid its inner
+// part; conditions become gates on upper ends. Then intervals are merged where that loses nothing,
+// put in order, and cut down to four.
+#include "compiler/analysis/MaskBounds.h"
+#include "compiler/analysis/Exactness.h"
+#include "compiler/analysis/MaskFormula.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <optional>
+
+namespace attune::analysis {
+
+namespace {
+
+constexpr size_t kMaxIntervals = 4;
+
+struct Interval {
+  Sum anyLo = 0, anyHi = -1, allLo = 0, allHi = -1;
+
+  bool hasInner() const { return !provesLe(allHi + 1, allLo); }
+  void dropInner() { allLo = 0, allHi = -1; }
+};
+
+//===-- one set
+//------------------------------------------------------------------------------------------===//
+
+using Condition = std::pair<mlir::Value, bool>;
+
+/// 1 if the condition holds as wanted, else 0.
+Sum holds(const Condition &condition) {
+  Sum value = valueSymbol(condition.first, /*uniform=*/true);
+  return condition.second ? value : Sum(1) - value;
+}
+
+void appendAll(std::vector<Sum> &to, const std::vector<Sum> &from,
+               llvm::function_ref<Sum(const Sum &)> f) {
+  for (const Sum &sum : from)
+    to.push_back(f(sum));
+}
+
+/// `nonEmpty`: what must be >= 0 for any row to see a key (hasExactHull).
+Interval intervalOf(const RowSet &set, const std::vector<Sum> &nonEmpty) {
+  Sum q0 = variable(Symbol::Q0), q1 = variable(Symbol::Q1);
+  std::vector<Sum> firsts{q0}, lasts{q1}, anyLo{0}, anyHi{variable(Symbol::KvLen) - 1},
+      allLo = anyLo;
+  auto same = [](const Sum &sum) { return sum; };
+  appendAll(firsts, set.firstRow, same);
+  appendAll(lasts, set.lastRow, same);
+  Sum first = maxOf(firsts), last = minOf(lasts);
+  for (const auto &[key, condition] : set.conditions)
+    anyHi.push_back(holds(condition) * kNoLimit - 1);
+  std::vector<Sum> allHi = anyHi;
+  appendAll(anyHi, nonEmpty, gate);
+  if (firsts.size() + lasts.size() > 2)
+    anyHi.push_back(gate(last - first));
+  appendAll(anyLo, set.lower, [&](const Sum &end) { return leastInQ(end, first, last); });
+  appendAll(anyHi, set.upper, [&](const Sum &end) { return greatestInQ(end, first, last); });
+  Interval interval{maxOf(anyLo), minOf(anyHi)};
+  if (!set.isExact())
+    return interval;
+  appendAll(allLo, set.lower, [&](const Sum &end) { return greatestInQ(end, q0, q1); });
+  appendAll(allHi, set.upper, [&](const Sum &end) { return leastInQ(end, q0, q1); });
+  appendAll(allHi, set.firstRow, [&](const Sum &row) { return gate(q0 - row); });
+  appendAll(allHi, set.lastRow, [&](const Sum &row) { return gate(row - q1); });
+  interval.allLo = maxOf(allLo);
+  interval.allHi = minOf(allHi);
+  if (!interval.hasInner())
+    interval.dropInner();
+  return interval;
+}
+
+//===-- several sets
+//-------------------------------------------------------------------------------------===//
+
+/// Two sets of which at run time one is off: the ends of the other. Upper ends are gated to -1
+/// already.
+std::optional<Interval> mergeExclusive(const RowSet &setA, const RowSet &setB, const Interval &a,
+                                       const Interval &b) {
+  for (const auto &[key, condition] : setA.conditions) {
+    auto other = setB.conditions.find(key);
+    if (other == setB.conditions.end() || other->second.second == condition.second)
+      continue;
+    Sum offA = (Sum(1) - holds(condition)) * kNoLimit, offB = holds(condition) * kNoLimit;
+    return Interval{
+        minOf({maxOf({a.anyLo, offA}), maxOf({b.anyLo, offB})}), maxOf({a.anyHi, b.anyHi}),
+        minOf({maxOf({a.allLo, offA}), maxOf({b.allLo, offB})}), maxOf({a.allHi, b.allHi})};
+  }
+  return std::nullopt;
+}
+
+/// One of the two has no inner part, and the hull of both together is no larger than the two hulls.
+std::optional<Interval> mergeHulls(const Interval &a, const Interval &b) {
+  if (b.hasInner() && a.hasInner())
+    return std::nullopt;
+  const Interval &inner = a.hasInner() ? a : b;
+  bool sameStart = a.anyLo == b.anyLo;
+  bool aHoldsB = provesLe(a.anyLo, b.anyLo) && provesLe(b.anyHi, a.anyHi);
+  bool bHoldsA = provesLe(b.anyLo, a.anyLo) && provesLe(a.anyHi, b.anyHi);
+  if (!sameStart && !aHoldsB && !bHoldsA)
+    return std::nullopt;
+  return Interval{minOf({a.anyLo, b.anyLo}), maxOf({a.anyHi, b.anyHi}), inner.allLo, inner.allHi};
+}
+
+bool mergeOnePair(std::vector<Interval> &intervals) {
+  for (size_t i = 0; i < intervals.size(); ++i)
+    for (size_t j = i + 1; j < intervals.size(); ++j)
+      if (std::optional<Interval> merged = mergeHulls(intervals[i], intervals[j])) {
+        intervals[i] = *merged;
+        intervals.erase(intervals.begin() + j);
+        return true;
+      }
+  return false;
+}
+
+/// Inner parts that touch for these q0 and q1 become one, so that a tile across both is full.
+void joinInner(Interval &a, Interval &b) {
+  if (!a.hasInner() || !b.hasInner() || provesLe(a.allHi + 2, b.allLo) ||
+      provesLe(b.allHi + 2, a.allLo))
+    return;
+  Sum least =
+      minOf({a.allHi - a.allLo, b.allHi - b.allLo, a.allHi + 1 - b.allLo, b.allHi + 1 - a.allLo});
+  Sum apart = minOf({maxOf({least * -1, 0}), 1}) * kNoLimit; // 0 if they touch and neither is empty
+  Sum lo = minOf({a.allLo, b.allLo}) + apart, hi = maxOf({a.allHi, b.allHi}) - apart;
+  for (Interval *interval : {&a, &b}) {
+    interval->allLo = minOf({interval->allLo, lo});
+    interval->allHi = maxOf({interval->allHi, hi});
+  }
+}
+
+/// By lower ends of hulls, as far as that can be proven. Where it cannot, a hull is widened: false.
+bool putInOrder(std::vector<Interval> &intervals) {
+  for (auto next = intervals.begin(); next != intervals.end(); ++next) {
+    auto first = std::find_if(next, intervals.end(), [&](const Interval &candidate) {
+      return std::all_of(next, intervals.end(), [&](const Interval &other) {
+        return provesLe(candidate.anyLo, other.anyLo);
+      });
+    });
+    if (first != intervals.end())
+      std::rotate(next, first, first + 1);
+  }
+  bool proven = true;
+  for (size_t i = intervals.size(); i-- > 1;)
+    if (!provesLe(intervals[i - 1].anyLo, intervals[i].anyLo)) {
+      intervals[i - 1].anyLo = minOf({intervals[i - 1].anyLo, intervals[i].anyLo});
+      proven = false;
+    }
+  return proven;
+}
+
+/// The last intervals become one without an inner part: false if there were too many.
+bool cutDown(std::vector<Interval> &intervals) {
+  bool fits = intervals.size() <= kMaxIntervals;
+  while (intervals.size() > kMaxIntervals) {
+    Interval last = intervals.back();
+    intervals.pop_back();
+    intervals.back().anyHi = maxOf({intervals.back().anyHi, last.anyHi});
+    intervals.back().dropInner();
+  }
+  return fits;
+}
+
+/// What keeps the bounds from being exact, in words.
+class Reasons {
+public:
+  void check(bool exact, const char *reason) {
+    if (!exact)
+      texts_.insert(reason);
+  }
+  void add(const std::set<std::string> &texts) { texts_.insert(texts.begin(), texts.end()); }
+  std::string str() const { return llvm::join(texts_, "; "); }
+
+private:
+  std::set<std::string> texts_;
+};
+
+std::vector<Interval> intervalsOf(const Formula &sets, Reasons &reasons) {
+  std::vector<Interval> all;
+  for (const RowSet &set : sets) {
+    std::vector<Sum> nonEmpty;
+    reasons.check(!set.isExact() || hasExactHull(set, nonEmpty),
+                  "gaps between the keys of neighbouring rows");
+    reasons.add(set.unknown);
+    all.push_back(intervalOf(set, nonEmpty));
+  }
+  reasons.check(hasExactInner(sets), "keys that rows see by different parts of the mask");
+  std::vector<Interval> merged;
+  std::vector<bool> used(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (used[i])
+      continue;
+    Interval interval = all[i];
+    for (size_t j = i + 1; j < all.size(); ++j)
+      if (std::optional<Interval> both =
+              used[j] ? std::nullopt : mergeExclusive(sets[i], sets[j], all[i], all[j])) {
+        interval = *both;
+        used[j] = true;
+        break;
+      }
+    merged.push_back(interval);
+  }
+  return merged;
+}
+
+} // namespace
+
+MaskBounds analyzeMask(attn::KernelOp kernel) {
+  Formula sets = readMask(kernel);
+  Reasons reasons;
+  std::vector<Interval> intervals = intervalsOf(sets, reasons);
+  while (mergeOnePair(intervals))
+    continue;
+  if (intervals.size() == 2)
+    joinInner(intervals[0], intervals[1]);
+  reasons.check(putInOrder(intervals), "parts of the mask in no fixed order");
+  reasons.check(cutDown(intervals), "more separate intervals than four");
+  if (intervals.empty())
+    intervals.emplace_back(); // hides everything
+  MaskBounds bounds;
+  for (const Interval &i : intervals)
+    bounds.intervals.push_back(
+        {toBound(i.anyLo), toBound(i.anyHi), toBound(i.allLo), toBound(i.allHi)});
+  bounds.unanalysed = reasons.str();
+  bounds.exact = bounds.unanalysed.empty();
+  return bounds;
+}
+
+} // namespace attune::analysis
