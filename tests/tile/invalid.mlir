@@ -10,7 +10,7 @@ func.func private @lanes(!tile.frag<1x32xf32, "col=(l0..l4)">)
 
 // -----
 
-// expected-error@+1 {{a fragment holds f32, bf16 or f16, got i32}}
+// expected-error@+1 {{a fragment holds f32, bf16, f16 or i1, got i32}}
 func.func private @element(!tile.frag<1x32xi32, "col=(l0..l4) free=(l5)">)
 
 // -----
@@ -97,4 +97,24 @@ tile.kernel @toomanywaves args [] waves = 8 waves_per_eu = 1 block_m = 32 {
 tile.kernel @names args ["a", "b"] waves = 1 waves_per_eu = 1 block_m = 32 {
 ^bb0(%a: i32):
   tile.return
+}
+
+// -----
+
+!opV = !tile.frag<32x16xbf16, "row=(l0..l4) col=(r0,r1,l5,r2)">
+!flags = !tile.frag<16x1xi1, "row=(r0..r2,l5) free=(l0..l4)">
+func.func @keep(%v: !opV, %f: !flags) {
+  // expected-error@+1 {{flags run through the columns in another order}}
+  %0 = tile.keep %v where %f : !opV, !flags
+  return
+}
+
+// -----
+
+!acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+!flags = !tile.frag<32x1xi1, "row=(r0,r1,r2,l5,r3) free=(l0..l4)">
+func.func @seen(%s: !acc) {
+  // expected-error@+1 {{must leave rows in their lanes and registers}}
+  %0 = tile.seen %s : !acc -> !flags
+  return
 }

@@ -11,6 +11,8 @@
 !opA = !tile.frag<32x16xbf16, "row=(l0..l4) col=(r0,r1,r2,l5)">
 !opB = !tile.frag<16x32xbf16, "row=(r0,r1,r2,l5) col=(l0..l4)">
 !opV = !tile.frag<32x16xbf16, "row=(l0..l4) col=(r0,r1,l5,r2)">
+!flags = !tile.frag<32x1xi1, "row=(r0,r1,l5,r2,r3) free=(l0..l4)">
+!flagPart = !tile.frag<16x1xi1, "row=(r0,r1,l5,r2) free=(l0..l4)">
 !lds = !tile.lds<2 x 32x64xbf16, pitch = 128, swizzle = [4, 0, 1, 2]>
 
 // CHECK-LABEL: tile.kernel @all args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32
@@ -64,7 +66,12 @@ tile.kernel @all args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
   %part = tile.slice %q rows from 16 : !weights -> !part
   // CHECK: tile.read_tr %{{.*}}[%{{.*}}] at [16, 0]
   %v = tile.read_tr %lds[%c0] at [16, 0] : !lds -> !opV
-  %o = tile.mma %v, %part, %c : !opV, !part, !acc
+  // CHECK: tile.seen %{{.*}} : !tile.frag<32x32xf32, {{.*}}> -> !tile.frag<32x1xi1, "row=(r0,r1,l5,r2,r3) free=(l0..l4)">
+  %seen = tile.seen %m : !acc -> !flags
+  %flags = tile.slice %seen rows from 16 : !flags -> !flagPart
+  // CHECK: tile.keep %{{.*}} where %{{.*}} :
+  %kept = tile.keep %v where %flags : !opV, !flagPart
+  %o = tile.mma %kept, %part, %c : !opV, !part, !acc
   %out = tile.view %p + %n stride %n rows %c0 to %c32 : !llvm.ptr<1> -> !tile.view<32xf32>
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}]
   tile.store %o, %out[%c0] : !acc, !tile.view<32xf32>

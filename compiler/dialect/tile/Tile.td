@@ -295,6 +295,30 @@ def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_SeenOp : Tile_Op<"seen", [Pure]> {
+  let summary = "which rows of a score tile have a column that is not masked";
+  let description = [{
+    `seen[r]` is true if some element of row r is not -inf. A row is a key, a column a query of this wave; the result
+    has one column, copied to every lane that holds the row.
+  }];
+  let arguments = (ins Tile_FragType:$scores);
+  let results = (outs Tile_FragType:$seen);
+  let assemblyFormat = "$scores attr-dict `:` type($scores) `->` type($seen)";
+  let hasVerifier = 1;
+}
+
+def Tile_KeepOp : Tile_Op<"keep", [Pure, AllTypesMatch<["a", "result"]>]> {
+  let summary = "an A operand with the columns zeroed that no row of B will use";
+  let description = [{
+    Column k of the result is column k of `a` if flag k is set and zero otherwise, whatever the bits were: a key that
+    no query sees may hold NaN, and 0 * NaN would reach every query. Flags run through k as the columns of `a` do.
+  }];
+  let arguments = (ins Tile_FragType:$a, Tile_FragType:$flags);
+  let results = (outs Tile_FragType:$result);
+  let assemblyFormat = "$a `where` $flags attr-dict `:` type($a) `,` type($flags)";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Order
 //===----------------------------------------------------------------------===//

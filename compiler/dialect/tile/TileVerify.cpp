@@ -164,6 +164,28 @@ LogicalResult CastOp::verify() {
   return success();
 }
 
+LogicalResult SeenOp::verify() {
+  auto in = cast<FragType>(getScores().getType()), out = cast<FragType>(getSeen().getType());
+  if (!in.getElementType().isF32() || !out.getElementType().isInteger(1) || out.getRows() != in.getRows() || out.getCols() != 1)
+    return emitOpError() << "takes f32 scores and gives one i1 per row";
+  layout::LinearLayout rows = in.layout().sublayout({"register", "lane"}, {"row"});
+  if (!(rows == out.layout().sublayout({"register", "lane"}, {"row"})))
+    return emitOpError() << "must leave rows in their lanes and registers";
+  return success();
+}
+
+LogicalResult KeepOp::verify() {
+  auto a = cast<FragType>(getA().getType()), flags = cast<FragType>(getFlags().getType());
+  if (!flags.getElementType().isInteger(1) || flags.getCols() != 1 || flags.getRows() != a.getCols())
+    return emitOpError() << "needs one i1 flag per column";
+  layout::LinearLayout k = contractionOf(a, /*isA=*/true), f = contractionOf(flags, /*isA=*/false);
+  for (StringRef in : {"register", "lane"})
+    for (int bit = 0; bit < k.inBits(in); ++bit)
+      if (k.basis(in, bit, "k") != (bit < f.inBits(in) ? f.basis(in, bit, "k") : 0))
+        return emitOpError() << "flags run through the columns in another order: " << f.str() << " against " << k.str();
+  return success();
+}
+
 LogicalResult WaitOp::verify() {
   if (!getVmcnt() && !getLds())
     return emitOpError() << "waits for nothing; give vmcnt or lds";

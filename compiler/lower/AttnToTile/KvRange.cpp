@@ -30,6 +30,7 @@ KvRange emitKvRange(const TileBuilder &t, const KernelFrame &f, const analysis::
   };
   KvRange r;
   r.tileKeys = keys;
+  r.hasUnseenKeys = !bounds.exact || bounds.intervals.size() > 1;
   Value zero = t.i32(0), previousEnd = zero;
   SmallVector<Value> starts;
   for (auto [index, interval] : llvm::enumerate(bounds.intervals)) {

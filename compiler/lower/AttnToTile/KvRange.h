@@ -22,6 +22,9 @@ struct KvRange {
   mlir::Value firstKey, endKey; ///< i32: every key that some row of the q block sees lies in [firstKey, endKey)
   mlir::Value firstTile;        ///< i32: tile of the first visit
   int64_t tileKeys = 0;
+  /// True if a key between firstKey and endKey may be visible to no row of the block: the mask has a gap or a part that
+  /// only its own evaluation tells.
+  bool hasUnseenKeys = false;
 
   /// The tile visited after `tile`, which lies in phase `p`; after the last one a tile beyond endKey.
   mlir::Value next(const TileBuilder &, const Phase &p, mlir::Value tile) const;

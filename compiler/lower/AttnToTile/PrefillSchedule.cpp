@@ -44,7 +44,8 @@ private:
   std::pair<SoftmaxState, Value> emitPhase(const TileBuilder &t, const Phase &phase, const SoftmaxState &state, Value buffer) const;
   Value emitScores(const TileBuilder &t, Value buffer) const;
   Value applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked) const;
-  Value emitOutput(const TileBuilder &t, Value weights, Value o, Value buffer) const;
+  /// `seen`, if given, are the keys whose values may be used.
+  Value emitOutput(const TileBuilder &t, Value weights, Value seen, Value o, Value buffer) const;
   void emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const;
 
   KernelFrame &f_;
@@ -115,10 +116,14 @@ Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Val
   });
 }
 
-Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value o, Value buffer) const {
+Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value seen, Value o, Value buffer) const {
   for (int64_t key = 0; key < plan_.kvTile; key += shapes_.kStep) {
     Value p = tile::SliceOp::create(t.b, t.loc, shapes_.weightStep, weights, key);
     Value v = tile::ReadTrOp::create(t.b, t.loc, shapes_.value, vLds_, buffer, key, 0);
+    if (seen) {
+      Value flags = tile::SliceOp::create(t.b, t.loc, shapes_.seenStep, seen, key);
+      v = tile::KeepOp::create(t.b, t.loc, v.getType(), v, flags);
+    }
     o = tile::MmaOp::create(t.b, t.loc, o.getType(), v, p, o);
   }
   return o;
@@ -143,7 +148,11 @@ std::pair<SoftmaxState, Value> PrefillSchedule::emitPhase(const TileBuilder &t, 
   auto [out, weights] = softmax_.step(t, in, scores);
   tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(kDmas_ + vDmas_), /*lds=*/false);
   tile::BarrierOp::create(t.b, t.loc);
-  out.o = emitOutput(t, weights, out.o, cur);
+  // The view's bounds zero the keys outside the hull; those inside that nobody sees are told by the scores.
+  Value seen;
+  if (phase.masked && range_.hasUnseenKeys)
+    seen = tile::SeenOp::create(t.b, t.loc, shapes_.seen, scores);
+  out.o = emitOutput(t, weights, seen, out.o, cur);
   scf::YieldOp::create(t.b, t.loc, ValueRange{out.m, out.l, out.o, other});
   return {{loop.getResult(0), loop.getResult(1), loop.getResult(2)}, loop.getResult(3)};
 }

@@ -41,6 +41,9 @@ LinearLayout firstRows(const LinearLayout &whole, int64_t rows) {
   return LinearLayout({{"register", registerBits}, {"lane", whole.inBits("lane")}}, {{"row", rowBits}, {"col", colBits}}, columns);
 }
 
+/// The rows of a layout with one column: where a lane had a column it now holds a copy.
+LinearLayout rowsOnly(const LinearLayout &l) { return l.sublayout({"register", "lane"}, {"row"}); }
+
 /// The A operand whose contraction runs as the rows of `b` do.
 LinearLayout matchingA(const LinearLayout &a, const LinearLayout &b) {
   int rowBits = a.outBits("row"), kBits = b.outBits("row");
@@ -84,6 +87,9 @@ Result<TileShapes> makeTileShapes(attn::KernelOp op, const schedule::Plan &plan)
   s.key = tile::FragType::get(dtype, stacked(a->renameOut("k", "col"), plan.kvTile));
   s.weightStep = tile::FragType::get(dtype, weightStep);
   s.value = tile::FragType::get(dtype, stacked(matchingA(*a, weightStep), p.vHeadDim));
+  Type flag = IntegerType::get(op.getContext(), 1);
+  s.seen = tile::FragType::get(flag, rowsOnly(scores));
+  s.seenStep = tile::FragType::get(flag, rowsOnly(weightStep));
   s.stored = tile::FragType::get(op.getOutDtype(), output);
   s.kLds = ldsType(layouts->k, plan, p.headDim, dtype);
   s.vLds = ldsType(layouts->v, plan, p.vHeadDim, dtype);

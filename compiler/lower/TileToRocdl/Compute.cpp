@@ -163,10 +163,62 @@ struct CastPattern : TilePattern<tile::CastOp> {
   }
 };
 
+struct SeenPattern : TilePattern<tile::SeenOp> {
+  using TilePattern::TilePattern;
+  LogicalResult matchAndRewrite(tile::SeenOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+    layout::LinearLayout rows = cast<tile::FragType>(op.getSeen().getType()).layout();
+    for (int bit = 0; bit < 5; ++bit)
+      if (rows.basis("lane", bit, "row"))
+        return rw.notifyMatchFailure(op, "rows must be on registers and lane bit 5");
+    Location loc = op.getLoc();
+    RocdlBuilder b{rw, loc};
+    Value minusInf = LLVM::ConstantOp::create(rw, loc, rw.getF32Type(), rw.getFloatAttr(rw.getF32Type(), llvm::APFloat::getInf(llvm::APFloat::IEEEsingle(), true)));
+    Value upper = LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::uge, b.lane(), b.i32(32));
+    SmallVector<Value> flags;
+    for (Value s : b.elements(adaptor.getScores())) {
+      // Not equal or unordered: a NaN score is a visible key.
+      Value visible = LLVM::FCmpOp::create(rw, loc, LLVM::FCmpPredicate::une, s, minusInf);
+      Value votes = ROCDL::BallotOp::create(rw, loc, rw.getI64Type(), visible);
+      Value low = LLVM::TruncOp::create(rw, loc, rw.getI32Type(), votes);
+      Value high = LLVM::TruncOp::create(rw, loc, rw.getI32Type(), LLVM::LShrOp::create(rw, loc, votes, b.i64(32)));
+      auto any = [&](Value v) { return LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::ne, v, b.i32(0)).getResult(); };
+      flags.push_back(LLVM::SelectOp::create(rw, loc, upper, any(high), any(low)));
+    }
+    rw.replaceOpWithMultiple(op, {flags});
+    return success();
+  }
+};
+
+struct KeepPattern : TilePattern<tile::KeepOp> {
+  using TilePattern::TilePattern;
+  LogicalResult matchAndRewrite(tile::KeepOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+    auto type = cast<tile::FragType>(op.getA().getType());
+    ValueRange flags = adaptor.getFlags();
+    if (flags.size() != 8 || Grouping::of(type).size != 8 || tile::elementBytes(type.getElementType()) != 2)
+      return rw.notifyMatchFailure(op, "only eight 16-bit elements a group");
+    Location loc = op.getLoc();
+    RocdlBuilder b{rw, loc};
+    auto words = VectorType::get(4, rw.getI32Type());
+    Value mask = LLVM::PoisonOp::create(rw, loc, words);
+    for (int64_t i = 0; i < 4; ++i) {
+      Value low = LLVM::SelectOp::create(rw, loc, flags[2 * i], b.i32(0xffff), b.i32(0));
+      Value high = LLVM::SelectOp::create(rw, loc, flags[2 * i + 1], b.i32(0xffff0000), b.i32(0));
+      mask = LLVM::InsertElementOp::create(rw, loc, mask, LLVM::OrOp::create(rw, loc, low, high), b.i32(i));
+    }
+    SmallVector<Value> results;
+    for (Value group : adaptor.getA()) {
+      Value bits = LLVM::AndOp::create(rw, loc, LLVM::BitcastOp::create(rw, loc, words, group), mask);
+      results.push_back(LLVM::BitcastOp::create(rw, loc, group.getType(), bits));
+    }
+    rw.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+};
+
 } // namespace
 
 void populateComputePatterns(RewritePatternSet &patterns, const TypeConverter &types, const LdsContext &lds) {
-  patterns.add<CastPattern, MapPattern, MmaPattern, ReducePattern, SlicePattern, SplatPattern>(types, patterns.getContext(), lds);
+  patterns.add<CastPattern, KeepPattern, MapPattern, MmaPattern, ReducePattern, SeenPattern, SlicePattern, SplatPattern>(types, patterns.getContext(), lds);
 }
 
 } // namespace attune

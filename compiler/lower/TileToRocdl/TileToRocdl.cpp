@@ -11,7 +11,8 @@ namespace attune {
 using namespace mlir;
 
 Grouping Grouping::of(tile::FragType t) {
-  int64_t registers = t.registers(), most = t.getElementType().isF32() ? 16 : 8;
+  // i1 flags are lane masks in scalar registers: never packed.
+  int64_t registers = t.registers(), most = t.getElementType().isF32() ? 16 : t.getElementType().isInteger(1) ? 1 : 8;
   int64_t size = std::min(registers, most);
   return {registers / size, size};
 }
