@@ -20,7 +20,6 @@ def Tile_Dialect : Dialect {
   let cppNamespace = "::attune::tile";
   let summary = "One workgroup's program on fragments, LDS tiles and bounded views";
   let useDefaultTypePrinterParser = 1;
-  let useDefaultAttributePrinterParser = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -39,7 +39,7 @@ private:
   /// The workgroup's own rows of a tensor that has a row per query; rows past the sequence's end are out of bounds.
   Value blockView(const TileBuilder &t, const RowSource &r) const;
   void loadQ(const TileBuilder &t);
-  void fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex, Value buffer) const;
+  tile::DmaOp fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex, Value buffer) const;
   /// One run of tiles; returns the state and the buffer in use after it.
   std::pair<SoftmaxState, Value> emitPhase(const TileBuilder &t, const Phase &phase, const SoftmaxState &state, Value buffer) const;
   Value emitScores(const TileBuilder &t, Value buffer) const;
@@ -75,7 +75,8 @@ void PrefillSchedule::loadQ(const TileBuilder &t) {
     q_.push_back(tile::LoadOp::create(t.b, t.loc, shapes_.query, view, f_.waveRow, step));
 }
 
-void PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex, Value buffer) const {
+tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex,
+                                       Value buffer) const {
   // Rows no query of the block sees come in as zeros: whatever lies there, NaN or not, has no way in.
   Value key0 = t.mul(tileIndex, t.i32(range_.tileKeys));
   Value first = t.maxS(t.sub(range_.firstKey, key0), t.i32(0));
@@ -83,7 +84,7 @@ void PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, V
   Value offset = t.add(source.offset, t.mul(t.widen(key0), source.stride));
   auto type = tile::ViewType::get(t.b.getContext(), source.cols, source.element);
   Value view = tile::ViewOp::create(t.b, t.loc, type, source.ptr, offset, source.stride, first, end);
-  tile::DmaOp::create(t.b, t.loc, view, lds, buffer);
+  return tile::DmaOp::create(t.b, t.loc, view, lds, buffer);
 }
 
 Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer) const {
@@ -183,10 +184,8 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   vLds_ = tile::AllocOp::create(t.b, t.loc, shapes_.vLds);
   Value buffer = t.i32(0);
   loadQ(t);
-  fetchTile(t, f_.k, kLds_, range_.firstTile, buffer);
-  kDmas_ = cast<tile::DmaOp>(t.b.getInsertionBlock()->back()).instructions();
-  fetchTile(t, f_.v, vLds_, range_.firstTile, buffer);
-  vDmas_ = cast<tile::DmaOp>(t.b.getInsertionBlock()->back()).instructions();
+  kDmas_ = fetchTile(t, f_.k, kLds_, range_.firstTile, buffer).instructions();
+  vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer).instructions();
   SoftmaxState state = softmax_.initial(t);
   for (const Phase &phase : range_.phases)
     std::tie(state, buffer) = emitPhase(t, phase, state, buffer);
