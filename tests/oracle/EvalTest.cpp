@@ -76,6 +76,7 @@ TEST_CASE("Conversions, positions and tensors of tokens") {
   CHECK(t.value(b.index(IndexName::Q))->i[0] == 4);
   CHECK(t.value(b.index(IndexName::Ctx))->i[0] == 2);
   CHECK(t.value(b.add(ExprKind::ToI32, ScalarType::I32, {b.constF(-2.7)}))->i[0] == -2);
+  CHECK(t.value(b.add(ExprKind::ToI32, ScalarType::I32, {b.constF(3e9)}))->i[0] == 2147483647);
   CHECK(t.value(b.add(ExprKind::ToF32, ScalarType::F32, {b.constI(3)}))->f[0] == 3);
 
   int64_t doc = b.tensor("doc", DType::I16, {"tokens"});

@@ -189,17 +189,15 @@ Value toFloat(const Value &from) {
   return from.floating ? from : out;
 }
 
+/// Towards zero; beyond i32 the nearest i32, NaN gives 0.
 Value toInt(const Value &from) {
   if (!from.floating)
     return from;
   Value out{false, {}, std::vector<int64_t>(from.lanes()), from.undefined};
-  for (size_t lane = 0; lane < from.lanes(); ++lane) {
-    double value = std::trunc(from.f[lane]);
-    if (value >= -2147483648.0 && value <= 2147483647.0)
-      out.i[lane] = static_cast<int64_t>(value);
-    else
-      markUndefined(out, lane);
-  }
+  for (size_t lane = 0; lane < from.lanes(); ++lane)
+    if (double value = from.f[lane]; !std::isnan(value))
+      out.i[lane] =
+          static_cast<int64_t>(std::clamp(std::trunc(value), -2147483648.0, 2147483647.0));
   return out;
 }
 

@@ -1,0 +1,186 @@
+// Subcommands and options. Values that have a form of their own (name=value, lists of lengths) are
+// parsed here, so that a wrong one is refused with the option's name before anything runs.
+#include "tools/attune/CommandLine.h"
+#include "compiler/include/attune/Compiler.h"
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <fmt/format.h>
+
+namespace attune::tool {
+
+namespace {
+
+constexpr auto footer = "Exit codes: 0 done and right, 1 a check failed or a kernel was stopped, 2 "
+                        "wrong usage or a refused spec.";
+
+/// Options that are text until the whole line is known.
+struct Raw {
+  std::vector<std::string> sets, knobs, scalars;
+  std::optional<std::string> qLens, kvLens;
+};
+
+std::pair<std::string, std::string> nameAndValue(const std::string &option,
+                                                 const std::string &text) {
+  size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+    throw CLI::ValidationError(option, fmt::format("'{}' is not of the form name=value", text));
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+template <class T> T number(const std::string &option, std::string_view text, const char *what) {
+  T value{};
+  auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size())
+    throw CLI::ValidationError(option, fmt::format("'{}' is not {}", text, what));
+  return value;
+}
+
+/// "5,300" as numbers; "" is a batch of no sequences.
+std::optional<Lengths> lengths(const std::string &option, const std::optional<std::string> &text) {
+  if (!text)
+    return std::nullopt;
+  Lengths values;
+  for (size_t at = 0; at < text->size();) {
+    size_t comma = std::min(text->find(',', at), text->size());
+    auto item = std::string_view(*text).substr(at, comma - at);
+    values.push_back(number<int64_t>(option, item, "a whole number; lengths look like 5,300"));
+    if (values.back() < 0)
+      throw CLI::ValidationError(option,
+                                 fmt::format("a length must be 0 or more, got {}", values.back()));
+    at = comma + 1;
+  }
+  return values;
+}
+
+void addSpec(CLI::App &app, SpecArgs &spec, Raw &raw, const std::string &kinds) {
+  spec.arch = CompileOptions().arch;
+  app.add_option("SPEC", spec.path, kinds)->required();
+  app.add_option("--attention", spec.attention, "Which attention of the file (default: the first)");
+  app.add_option("--arch", spec.arch, "Chip to compile for")->capture_default_str();
+  app.add_option("--set", raw.sets, "name=value: a parameter of the spec (repeatable)")
+      ->allow_extra_args(false);
+  app.add_option("--knob", raw.knobs, "name=value: a knob of the schedule (repeatable)")
+      ->allow_extra_args(false);
+}
+
+void addCompile(CLI::App &root, CompileArgs &args, Raw &raw) {
+  CLI::App *app = root.add_subcommand("compile", "Compile a spec and show or save a stage of it");
+  addSpec(*app, args.spec, raw, "A spec (.attn) or an attn.kernel (.mlir)");
+  app->add_option("--emit", args.emit, "Stop at a stage and print it")
+      ->check(CLI::IsMember({"attn", "tile", "rocdl", "llvm", "isa", "object", "hsaco"}));
+  app->add_option("-o,--output", args.output,
+                  "File to write; without --emit or with hsaco: NAME.hsaco and NAME.json");
+}
+
+void addRun(CLI::App &root, RunArgs &args, Raw &raw) {
+  CLI::App *app = root.add_subcommand(
+      "run", "Compile a spec, run it on the gfx950 simulator, compare with float64");
+  addSpec(*app, args.spec, raw,
+          "A spec (.attn), an attn.kernel (.mlir) or a compiled kernel (.hsaco)");
+  auto *qLens = app->add_option("--q-lens", raw.qLens, "Query length of each sequence: 5,300");
+  auto *kvLens =
+      app->add_option("--kv-lens", raw.kvLens, "Key length of each (default: as --q-lens)");
+  app->add_option("--batch", args.batch, "Number of sequences of equal length (default 1)")
+      ->excludes(qLens, kvLens)
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--q-len", args.qLen, "Query length of every sequence (default 256)")
+      ->excludes(qLens)
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--kv-len", args.kvLen, "Key length of every sequence (default: as --q-len)")
+      ->excludes(kvLens)
+      ->check(CLI::NonNegativeNumber);
+  app->add_option(
+      "--inputs", args.inputs,
+      "A .npz or a folder of .npy: q, k, v, cu_seqlens_q, cu_seqlens_k, sink and the spec's "
+      "tensors; bf16 as uint16. What is missing is drawn");
+  app->add_option("--scalar", raw.scalars, "name=value: a run-time scalar of the spec (repeatable)")
+      ->allow_extra_args(false);
+  app->add_option("--out", args.output, "Save out and lse as .npz");
+  app->add_option("--seed", args.seed, "Seed of drawn inputs")->capture_default_str();
+  app->add_option("--threads", args.threads,
+                  "Host threads (0: all cores); results do not depend on it")
+      ->check(CLI::NonNegativeNumber);
+  app->add_flag("--check", args.check, "Compare out and lse with the float64 oracle");
+  app->add_flag("--json", args.json, "Print one JSON object");
+}
+
+void addExplain(CLI::App &root, ExplainArgs &args, Raw &raw) {
+  CLI::App *app = root.add_subcommand("explain", "What the compiler decides about a spec, and why");
+  addSpec(*app, args.spec, raw, "A spec (.attn) or an attn.kernel (.mlir)");
+}
+
+void addGolden(CLI::App &root, GoldenArgs &args) {
+  args.arch = CompileOptions().arch;
+  CLI::App *app =
+      root.add_subcommand("golden", "Hashes of every stage of every spec, kept in golden/");
+  app->require_subcommand(1);
+  CLI::App *check =
+      app->add_subcommand("check", "Fail if a stage moved or a spec has no golden file");
+  CLI::App *bless = app->add_subcommand("bless", "Accept what the compiler makes now");
+  for (CLI::App *command : {check, bless}) {
+    command->add_option("--specs", args.specs, "Folder of specs")->default_val("specs");
+    command->add_option("--golden", args.folder, "Folder of golden files")->default_val("golden");
+    command->add_option("--arch", args.arch, "Chip")->capture_default_str();
+  }
+  bless->add_option("--cause", args.cause, "What changed")
+      ->required()
+      ->check(CLI::IsMember({"spec", "compiler", "llvm"}));
+  bless->add_option("--reason", args.reason, "Why the change is right, in a sentence")->required();
+}
+
+void finishSpec(SpecArgs &spec, const Raw &raw) {
+  for (const std::string &text : raw.sets)
+    if (!spec.parameters.insert(nameAndValue("--set", text)).second)
+      throw CLI::ValidationError("--set", fmt::format("'{}' sets its parameter twice", text));
+  for (const std::string &text : raw.knobs)
+    spec.knobs.push_back(nameAndValue("--knob", text));
+}
+
+void finishRun(RunArgs &args, const Raw &raw) {
+  finishSpec(args.spec, raw);
+  args.qLens = lengths("--q-lens", raw.qLens);
+  args.kvLens = lengths("--kv-lens", raw.kvLens);
+  for (const std::string &text : raw.scalars) {
+    auto [name, value] = nameAndValue("--scalar", text);
+    args.scalars[name] = number<double>("--scalar", value, "a number");
+  }
+}
+
+} // namespace
+
+CommandLine parseCommandLine(int argc, const char *const *argv) {
+  CLI::App app("attune: attention kernels for gfx950, compiled from a spec and run on any machine");
+  app.require_subcommand(1);
+  app.footer(footer);
+  CompileArgs compile;
+  RunArgs run;
+  ExplainArgs explain;
+  GoldenArgs golden;
+  Raw raw;
+  addCompile(app, compile, raw);
+  addRun(app, run, raw);
+  addExplain(app, explain, raw);
+  addGolden(app, golden);
+  CommandLine line;
+  try {
+    app.parse(argc, argv);
+    if (app.got_subcommand("compile")) {
+      finishSpec(compile.spec, raw);
+      line.compile = compile;
+    } else if (app.got_subcommand("run")) {
+      finishRun(run, raw);
+      line.run = run;
+    } else if (app.got_subcommand("explain")) {
+      finishSpec(explain.spec, raw);
+      line.explain = explain;
+    } else {
+      golden.bless = app.get_subcommand("golden")->got_subcommand("bless");
+      line.golden = golden;
+    }
+  } catch (const CLI::ParseError &e) {
+    line.exitCode = app.exit(e) == 0 ? exitOk : exitRefused;
+  }
+  return line;
+}
+
+} // namespace attune::tool

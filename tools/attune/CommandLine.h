@@ -1,0 +1,73 @@
+// The command line of `attune` as plain data; CommandLine.cpp is the only file that sees CLI11.
+#pragma once
+#include "runtime/abi/Result.h"
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attune::tool {
+
+/// Exit codes of every command.
+enum Exit { exitOk = 0, exitFailed = 1, exitRefused = 2 };
+
+/// What to compile: a spec (.attn), an attn.kernel (.mlir) or, for `run`, a compiled kernel
+/// (.hsaco).
+struct SpecArgs {
+  std::string path;
+  std::string attention; ///< of a file with several; empty: the first
+  std::string arch;
+  std::map<std::string, std::string> parameters;          ///< --set
+  std::vector<std::pair<std::string, std::string>> knobs; ///< --knob
+};
+
+struct CompileArgs {
+  SpecArgs spec;
+  std::string emit; ///< a stage; empty: compile, save if there is an output, report
+  std::string output;
+};
+
+using Lengths = std::vector<int64_t>;
+
+struct RunArgs {
+  SpecArgs spec;
+  std::optional<Lengths> qLens, kvLens;
+  std::optional<int64_t> batch, qLen, kvLen;
+  std::string inputs, output;
+  std::map<std::string, double> scalars;
+  uint64_t seed = 1;
+  int threads = 0;
+  bool check = false, json = false;
+};
+
+struct ExplainArgs {
+  SpecArgs spec;
+};
+
+struct GoldenArgs {
+  bool bless = false;
+  std::string specs, folder, arch;
+  std::string cause, reason; ///< bless
+};
+
+struct CommandLine {
+  std::optional<CompileArgs> compile;
+  std::optional<RunArgs> run;
+  std::optional<ExplainArgs> explain;
+  std::optional<GoldenArgs> golden;
+  int exitCode = exitOk; ///< when no command is set: help was shown, or the usage was wrong
+};
+
+/// Parses; prints help or what is wrong.
+CommandLine parseCommandLine(int argc, const char *const *argv);
+
+int compileCommand(const CompileArgs &);
+int runCommand(const RunArgs &);
+int explainCommand(const ExplainArgs &);
+int goldenCommand(const GoldenArgs &);
+
+/// Prints an error; the exit code that its kind stands for.
+int fail(const Error &);
+
+} // namespace attune::tool

@@ -1,0 +1,180 @@
+// Making, writing, reading and comparing golden records.
+#include "tools/attune/Golden.h"
+#include "runtime/abi/Digest.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+namespace attune::tool {
+
+namespace {
+
+struct HashedStage {
+  const char *name;
+  Stage stage;
+};
+/// In the order of lowering. Text without locations, so that moving a file moves no hash.
+constexpr HashedStage hashedStages[] = {
+    {"attn", Stage::Attn}, {"tile", Stage::Tile}, {"llvm", Stage::Llvm}, {"isa", Stage::Isa}};
+
+struct ClassRow {
+  std::string_view start, name;
+};
+constexpr ClassRow classRows[] = {
+#define ATTUNE_CLASS(mnemonic, name) {mnemonic, name},
+#include "tools/attune/InstructionClasses.def"
+};
+
+/// Groups of a golden file: a line's key is "group.key".
+struct Group {
+  std::string_view name;
+  Fields Golden::*fields;
+};
+constexpr Group groups[] = {{"origin", &Golden::origin},
+                            {"sha256", &Golden::stages},
+                            {"resource", &Golden::resources},
+                            {"instructions", &Golden::classes}};
+
+std::string_view classOf(std::string_view mnemonic, std::string_view operands) {
+  if (operands.ends_with(" lds") || operands.find(" lds ") != std::string_view::npos ||
+      mnemonic.starts_with("global_load_lds_"))
+    return "lds_dma";
+  const ClassRow *best = nullptr;
+  for (const ClassRow &row : classRows)
+    if (mnemonic.starts_with(row.start) && (!best || row.start.size() > best->start.size()))
+      best = &row;
+  return best ? best->name : "other";
+}
+
+/// The next line, without its comment and the white space around it.
+std::string_view takeLine(std::string_view &text) {
+  size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  line = line.substr(0, line.find(';'));
+  constexpr std::string_view space = " \t\r";
+  size_t first = line.find_first_not_of(space);
+  if (first == std::string_view::npos)
+    return {};
+  return line.substr(first, line.find_last_not_of(space) - first + 1);
+}
+
+Fields resourceFields(const Resources &r) {
+  std::vector<std::pair<const char *, int>> values{
+      {"agpr", r.agpr},           {"lds_bytes", r.ldsBytes},
+      {"occupancy", r.occupancy}, {"scratch_bytes", r.scratchBytes},
+      {"sgpr", r.sgpr},           {"sgpr_spills", r.sgprSpills},
+      {"vgpr", r.vgpr},           {"vgpr_spills", r.vgprSpills}};
+  Fields fields;
+  for (auto [name, value] : values)
+    fields.emplace_back(name, std::to_string(value));
+  return fields;
+}
+
+std::string valueOf(const Fields &fields, const std::string &key) {
+  for (const auto &[name, value] : fields)
+    if (name == key)
+      return value;
+  return "-";
+}
+
+} // namespace
+
+Fields instructionClasses(std::string_view isa) {
+  std::map<std::string, int64_t> counts;
+  while (!isa.empty()) {
+    std::string_view line = takeLine(isa);
+    size_t end = std::min(line.find_first_of(" \t"), line.size());
+    std::string_view mnemonic = line.substr(0, end);
+    // Labels end in a colon, directives begin with a point; metadata has neither an underscore nor
+    // an operand.
+    if (mnemonic.empty() || mnemonic.front() == '.' || mnemonic.back() == ':' ||
+        mnemonic.find('_') == std::string_view::npos ||
+        mnemonic.find(':') != std::string_view::npos)
+      continue;
+    ++counts[std::string(classOf(mnemonic, line.substr(end)))];
+  }
+  Fields fields;
+  for (const auto &[name, count] : counts)
+    fields.emplace_back(name, std::to_string(count));
+  return fields;
+}
+
+Result<Golden> describeKernel(Compiler &compiler, const spec::Model &model,
+                              const CompileOptions &options) {
+  auto image = compiler.compile(model, options);
+  if (!image)
+    return image.error();
+  Golden golden;
+  golden.origin = {{"arch", image->sidecar.arch},
+                   {"llvm", image->sidecar.llvmVersion},
+                   {"plan", image->sidecar.plan}};
+  golden.stages.emplace_back("spec", model.digest);
+  for (auto [name, stage] : hashedStages) {
+    auto text = compiler.emit(model, stage, options);
+    if (!text)
+      return text.error();
+    golden.stages.emplace_back(name, sha256Hex(*text));
+    if (stage == Stage::Isa)
+      golden.classes = instructionClasses(*text);
+  }
+  golden.resources = resourceFields(image->sidecar.kernel.resources);
+  return golden;
+}
+
+std::string Golden::str() const {
+  std::string text;
+  for (const Group &group : groups)
+    for (const auto &[key, value] : this->*group.fields)
+      text += fmt::format("{}.{} {}\n", group.name, key, value);
+  return text;
+}
+
+Result<Golden> Golden::parse(std::string_view text) {
+  Golden golden;
+  for (int number = 1; !text.empty(); ++number) {
+    std::string_view line = takeLine(text);
+    size_t point = line.find('.'), space = line.find(' ');
+    const Group *group = nullptr;
+    for (const Group &g : groups)
+      if (line.substr(0, point) == g.name)
+        group = &g;
+    if (!group || point == std::string_view::npos || space == std::string_view::npos ||
+        point > space)
+      return Error{ErrorCode::Io,
+                   fmt::format("line {} is not of the form group.key value", number)};
+    (golden.*group->fields)
+        .emplace_back(line.substr(point + 1, space - point - 1), line.substr(space + 1));
+  }
+  return golden;
+}
+
+std::string Golden::firstMovedStage(const Golden &other) const {
+  for (const auto &[name, hash] : stages)
+    if (valueOf(other.stages, name) != hash)
+      return name;
+  return "";
+}
+
+std::string sideBySide(const Golden &kept, const Golden &now) {
+  std::string text = fmt::format("  {:<28}{:>16}{:>16}\n", "", "golden", "now");
+  for (Fields Golden::*fields : {&Golden::resources, &Golden::classes}) {
+    std::vector<std::string> keys;
+    for (const Golden *side : {&kept, &now})
+      for (const auto &[key, value] : side->*fields)
+        if (std::find(keys.begin(), keys.end(), key) == keys.end())
+          keys.push_back(key);
+    std::sort(keys.begin(), keys.end());
+    for (const std::string &key : keys) {
+      std::string a = valueOf(kept.*fields, key), b = valueOf(now.*fields, key);
+      text += fmt::format("  {:<28}{:>16}{:>16}{}\n", key, a, b, a == b ? "" : "  <-");
+    }
+  }
+  for (const auto &[key, value] : now.origin)
+    if (std::string old = valueOf(kept.origin, key); old != value)
+      text +=
+          fmt::format("  {}: golden {}\n  {:>{}} now {}\n", key, old, "", key.size() + 4, value);
+  return text;
+}
+
+} // namespace attune::tool

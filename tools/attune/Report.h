@@ -1,0 +1,34 @@
+// The report of `attune run`, as lines for people or as one JSON object.
+#pragma once
+#include "runtime/abi/KernelImage.h"
+#include "tests/oracle/Compare.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attune::tool {
+
+/// One launch and, if asked for, its comparison with the oracle.
+struct CallReport {
+  std::string label;
+  double runMs = 0, checkMs = 0;
+  std::optional<oracle::Comparison> out, lse;
+};
+
+struct RunReport {
+  std::string spec;
+  uint64_t seed = 0;
+  bool checked = false;
+  std::vector<std::string> notes;
+  std::vector<Sidecar> kernels;
+  std::vector<CallReport> calls;
+
+  bool ok() const;
+};
+
+std::string asText(const RunReport &);
+std::string asJson(const RunReport &);
+/// For a command that came to no report: {"ok": false, "error": ...}.
+std::string errorAsJson(const Error &);
+
+} // namespace attune::tool

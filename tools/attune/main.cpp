@@ -1,0 +1,39 @@
+// attune: compile, run, explain and guard attention specs. Only this folder prints.
+#include "tools/attune/CommandLine.h"
+#include <cstdio>
+#include <fmt/format.h>
+
+namespace attune::tool {
+
+int fail(const Error &error) {
+  fmt::print(stderr, "{}\n", error.message);
+  switch (error.code) {
+  case ErrorCode::InvalidSpec:
+  case ErrorCode::Unsupported:
+  case ErrorCode::InvalidArgument:
+  case ErrorCode::NotFound:
+  case ErrorCode::Io:
+    return exitRefused;
+  case ErrorCode::Device:
+  case ErrorCode::SimFault:
+  case ErrorCode::Internal:
+    break;
+  }
+  return exitFailed;
+}
+
+} // namespace attune::tool
+
+int main(int argc, char **argv) {
+  using namespace attune::tool;
+  CommandLine line = parseCommandLine(argc, argv);
+  if (line.compile)
+    return compileCommand(*line.compile);
+  if (line.run)
+    return runCommand(*line.run);
+  if (line.explain)
+    return explainCommand(*line.explain);
+  if (line.golden)
+    return goldenCommand(*line.golden);
+  return line.exitCode;
+}
