@@ -126,14 +126,16 @@ Sum floorDiv(const Sum &sum, int64_t divisor) {
 
 /// min(min(a, b), c) is min(a, b, c); operands that another one beats for sure are left out.
 static Sum extremum(Symbol::Kind kind, std::vector<Sum> operands) {
-  std::map<std::string, Sum> flat;
+  std::map<std::pair<bool, std::string>, Sum> flat; // constants last: max(q0 - 7, 0)
+  auto add = [&](const Sum &operand) {
+    flat.emplace(std::pair(operand.isConstant(), operand.key()), operand);
+  };
   for (const Sum &operand : operands) {
     const Symbol *inner = operand.asSymbol();
     if (inner && inner->kind == kind)
-      for (const Sum &nested : inner->operands)
-        flat.emplace(nested.key(), nested);
+      llvm::for_each(inner->operands, add);
     else
-      flat.emplace(operand.key(), operand);
+      add(operand);
   }
   std::vector<Sum> kept;
   for (auto &[key, operand] : flat) {
