@@ -126,7 +126,7 @@ std::string didYouMean(std::string_view name, const std::vector<std::string> &ch
   if (name.empty() || name.size() > 64)
     return "";
   std::string best;
-  size_t bestDistance = name.size() <= 2 ? 1 : 1 + name.size() / 3;
+  size_t bestDistance = std::min<size_t>(1 + (name.size() > 3) + (name.size() > 6), 3);
   for (const std::string &choice : choices) {
     size_t distance = editDistance(name, choice);
     if (distance == 0 || distance >= std::max(name.size(), choice.size()))

@@ -190,12 +190,19 @@ AstId ExprParser::primary() {
   return node(std::move(e));
 }
 
+bool ExprParser::startsDeclaration() const {
+  for (std::string_view word : {"attention", "fn", "format", "import", "scalar", "tensor"})
+    if (at(word))
+      return peek(1).kind == TokenKind::Name || peek(1).kind == TokenKind::String;
+  return false;
+}
+
 AstId ExprParser::nameOrCall() {
   if (at("let"))
     return let();
   const Token &t = peek();
   // A name that begins a line and is followed by `:` or `=` is the next field, not an operand.
-  if (t.firstOnLine && (peek(1).is(":") || peek(1).is("="))) {
+  if (t.firstOnLine && (peek(1).is(":") || peek(1).is("=") || startsDeclaration())) {
     wrong("an expression");
     return -1;
   }

@@ -11,9 +11,11 @@ public:
   using ExprParser::ExprParser;
 
   void run() {
-    while (peek().kind != TokenKind::End)
+    while (peek().kind != TokenKind::End) {
+      size_t start = at_;
       if (!definition())
-        skipToDefinition();
+        skipToDefinition(start);
+    }
   }
 
 private:
@@ -29,10 +31,11 @@ private:
     return wrong("a definition", "a file holds import, fn, format and attention definitions.");
   }
 
-  void skipToDefinition() {
-    do
+  /// Leaves a definition that began at `start` and did not parse.
+  void skipToDefinition(size_t start) {
+    at_ = std::max(at_, start + 1);
+    while (peek().kind != TokenKind::End && !(peek().firstOnLine && startsDefinition()))
       ++at_;
-    while (peek().kind != TokenKind::End && !(peek().firstOnLine && startsDefinition()));
   }
 
   bool startsDefinition() const {

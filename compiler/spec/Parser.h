@@ -43,6 +43,7 @@ protected:
   bool inRecord_ = false; ///< `.` and `++` have a meaning in record formats only
 
 private:
+  bool startsDeclaration() const;
   AstId unary();
   AstId primary();
   AstId nameOrCall();

@@ -89,13 +89,23 @@ Point point() {
   return p;
 }
 
+/// Is `name` a word of `text`?
+bool mentions(const std::string &text, const std::string &name) {
+  auto joins = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    size_t end = at + name.size();
+    if ((at == 0 || !joins(text[at - 1])) && (end == text.size() || !joins(text[end])))
+      return true;
+  }
+  return false;
+}
+
 /// A spec that declares just the tensors that `text` names.
 Model withTensors(const std::string &field, const std::string &text,
                   const std::vector<std::pair<std::string, std::string>> &tensors) {
   std::string body = "  " + field + " = " + text + "\n";
   for (const auto &[name, type] : tensors)
-    if (text.find(name) != std::string::npos &&
-        text.find("(" + name + ")") + text.find(", " + name) != 2 * std::string::npos)
+    if (mentions(text, name))
       body += "  tensor " + name + " : " + type + "\n";
   return fields(body, "import \"masks.attn\"\nimport \"scores.attn\"");
 }

@@ -23,7 +23,7 @@ std::string repeat(std::string_view part, int times) {
 TEST_CASE("Deep nesting is an error of any form") {
   for (std::string deep :
        {repeat("(", 100000), repeat("-", 100000), repeat("!", 100000), repeat("f(", 100000),
-        repeat("let a = ", 100000), repeat("let a = 1 in ", 100000), repeat("x[", 100000),
+        repeat("let a = ", 100000), repeat("let a = 1 in ", 50000), repeat("x[", 100000),
         repeat("s + (", 100000), "s" + repeat(" + s", 100000),
         repeat("1 < 2 && ", 100000) + "true"}) {
     INFO(deep.substr(0, 20));
@@ -36,15 +36,15 @@ TEST_CASE("Deep nesting is an error of any form") {
 }
 
 TEST_CASE("Functions that double at each level are bounded") {
-  std::string fns = "fn f0(x) = x + x\n";
+  std::string fns = "fn g0(x) = x + x\n";
   for (int i = 1; i < 60; ++i)
-    fns += "fn f" + std::to_string(i) + "(x) = f" + std::to_string(i - 1) + "(x) * f" +
+    fns += "fn g" + std::to_string(i) + "(x) = g" + std::to_string(i - 1) + "(x) * g" +
            std::to_string(i - 1) + "(x)\n";
-  CHECK_THAT(fieldErrors("  score = f59(s)", fns), Contains("with its functions expanded"));
-  CHECK_THAT(fieldErrors("  score = s * f59(2)", fns), Contains("not a finite f32") ||
+  CHECK_THAT(fieldErrors("  score = g59(s)", fns), Contains("with its functions expanded"));
+  CHECK_THAT(fieldErrors("  score = s * g59(2)", fns), Contains("not a finite f32") ||
                                                            Contains("does not fit in i32") ||
                                                            Contains("with its functions expanded"));
-  CHECK(fields("  score = f4(s)", fns).score >= 0);
+  CHECK(fields("  score = g4(s)", fns).score >= 0);
 
   std::string lets = "  let x0 = s + 1\n";
   for (int i = 1; i < 60; ++i)
@@ -54,10 +54,10 @@ TEST_CASE("Functions that double at each level are bounded") {
 }
 
 TEST_CASE("A chain of functions deeper than the limit is an error") {
-  std::string fns = "fn f0(x) = x + 1\n";
+  std::string fns = "fn g0(x) = x + 1\n";
   for (int i = 1; i < 1000; ++i)
-    fns += "fn f" + std::to_string(i) + "(x) = f" + std::to_string(i - 1) + "(x)\n";
-  CHECK_THAT(fieldErrors("  score = f999(s)", fns),
+    fns += "fn g" + std::to_string(i) + "(x) = g" + std::to_string(i - 1) + "(x)\n";
+  CHECK_THAT(fieldErrors("  score = g999(s)", fns),
              Contains("too large with its functions expanded") || Contains("nests deeper"));
 }
 

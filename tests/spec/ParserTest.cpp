@@ -39,7 +39,7 @@ TEST_CASE("Habits of other languages are answered") {
 
 TEST_CASE("After a fault in a field the others are still checked") {
   std::string message =
-      fieldErrors("  score = s +\n  mask = window(0)\n  lse : f32 (\n  scale = (1\n  out : f31");
+      fieldErrors("  score = s +\n  mask = window(0)\n  lse : f32 natural )\n  scale = (1\n  out : f31");
   INFO(message);
   CHECK(errorCount(message) == 5);
   CHECK_THAT(message, Contains("test.attn:5:3: error: expected an expression, found `mask`"));

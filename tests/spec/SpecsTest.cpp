@@ -18,7 +18,7 @@ std::vector<std::string> specPaths() {
   return paths;
 }
 
-Model spec(const std::string &name, std::map<std::string, std::string> parameters = {}) {
+Model shipped(const std::string &name, std::map<std::string, std::string> parameters = {}) {
   Options options;
   options.parameters = std::move(parameters);
   Result<Model> m = parseSpecFile(ATTUNE_SOURCE_DIR "/specs/" + name + ".attn", options);
@@ -48,20 +48,20 @@ TEST_CASE("Every spec parses, has a digest of its own and a comment with its for
 }
 
 TEST_CASE("Shapes are those of the models they come from") {
-  auto shape = [](const std::string &name) { return spec(name).problem; };
+  auto shape = [](const std::string &name) { return shipped(name).problem; };
   ProblemShape llama = shape("causal_gqa");
   CHECK(llama.numQHeads == 32);
   CHECK(llama.numKvHeads == 8);
   CHECK(llama.headDim == 128);
   CHECK(llama.qStorage == Storage::Varlen);
   CHECK(shape("vit").qStorage == Storage::Dense);
-  CHECK(spec("vit").mask == -1);
+  CHECK(shipped("vit").mask == -1);
   CHECK(shape("gpt_oss").hasSink);
   CHECK(shape("gpt_oss").headDim == 64);
   CHECK(shape("mha_d64").dtype == DType::F16);
   CHECK(shape("bloom_alibi").tensors.at(0).name == "slope");
-  CHECK(*spec("gemma2_softcap").scale == Approx(1.0 / 12));
-  CHECK(*spec("t5_bias").scale == 1);
+  CHECK(*shipped("gemma2_softcap").scale == Approx(1.0 / 12));
+  CHECK(*shipped("t5_bias").scale == 1);
   ProblemShape composed = shape("composed");
   CHECK(composed.vHeadDim == 64);
   CHECK(composed.scalars.at(0).name == "temperature");
@@ -71,9 +71,9 @@ TEST_CASE("Widths are parameters") {
   Point p;
   p.q = 100;
   p.kvLen = p.qLen = 200;
-  CHECK(visible(spec("mistral_window", {{"width", "64"}}), p).size() == 64);
-  CHECK(visible(spec("gpt_oss", {{"width", "16"}}), p).size() == 16);
-  CHECK(visible(spec("gemma2_softcap", {{"width", "8"}}), p).size() == 8);
-  CHECK(visible(spec("llama4_chunked", {{"length", "32"}}), p).size() == 5);
-  CHECK(visible(spec("longformer", {{"reach", "10"}, {"globals", "3"}}), p).size() == 24);
+  CHECK(visible(shipped("mistral_window", {{"width", "64"}}), p).size() == 64);
+  CHECK(visible(shipped("gpt_oss", {{"width", "16"}}), p).size() == 16);
+  CHECK(visible(shipped("gemma2_softcap", {{"width", "8"}}), p).size() == 8);
+  CHECK(visible(shipped("llama4_chunked", {{"length", "32"}}), p).size() == 5);
+  CHECK(visible(shipped("longformer", {{"reach", "10"}, {"globals", "3"}}), p).size() == 24);
 }
