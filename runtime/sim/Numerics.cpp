@@ -143,14 +143,15 @@ namespace {
 /// The numbers that tell the f32 and the f64 form of the division steps apart.
 template <class T> struct DivTraits;
 template <> struct DivTraits<float> {
-  static constexpr int scale = 64, farApart = 96, tinyNumerator = 23, underflow = -150;
+  static constexpr int scale = 64, farApart = 96, tinyNumerator = 23, underflow = -150, one = 127;
   static int exponent(float x) { return asBits(x) >> 23 & 0xff; }
   static float scaled(float x, int n) { return ldexpF32(x, n); }
   static constexpr uint32_t quietBit = 0x00400000u, badQuotient = 0xffc00000u;
   static float fromBits(uint32_t b) { return asFloat(b); }
 };
 template <> struct DivTraits<double> {
-  static constexpr int scale = 128, farApart = 768, tinyNumerator = 53, underflow = -1075;
+  static constexpr int scale = 128, farApart = 768, tinyNumerator = 53, underflow = -1075,
+                       one = 1023;
   static int exponent(double x) { return asBits(x) >> 52 & 0x7ff; }
   static double scaled(double x, int n) { return ldexpF64(x, n); }
   static constexpr uint64_t quietBit = 0x0008000000000000u, badQuotient = 0xfff8000000000000u;
@@ -164,20 +165,42 @@ template <class T> DivScale<T> divScale(T s0, T den, T num) {
   if (num == 0 || den == 0)
     return {std::numeric_limits<T>::quiet_NaN(), false};
   bool tinyReciprocal = isDenormal(T(1) / den), tinyQuotient = isDenormal(num / den);
-  auto up = [&] { return Traits::scaled(s0, Traits::scale); };
+  T up = Traits::scaled(s0, Traits::scale), down = Traits::scaled(s0, -Traits::scale);
   if (Traits::exponent(num) - Traits::exponent(den) >= Traits::farApart)
-    return {s0 == den ? up() : s0, true}; // the quotient is near the largest number
+    return {s0 == den ? up : s0, true}; // the quotient is near the largest number
   if (isDenormal(den))
-    return {up(), false};
+    return {up, false};
   if (tinyReciprocal && tinyQuotient)
-    return {s0 == den ? up() : s0, true};
+    return {s0 == den ? down : s0, true};
   if (tinyReciprocal)
-    return {Traits::scaled(s0, -Traits::scale), false};
+    return {down, false};
   if (tinyQuotient)
-    return {s0 == num ? up() : s0, true};
+    return {s0 == num ? up : s0, true};
   if (Traits::exponent(num) <= Traits::tinyNumerator)
-    return {up(), false};
+    return {up, false};
   return {s0, false};
+}
+
+/// r * 2^-scale where r is a rounded number and `rest` what rounding it left over: rounded as if
+/// once. Only a result that has fewer bits than r can differ, and of those only one that lies
+/// halfway between two denormals.
+template <class T> T scaleDown(T r, T rest) {
+  using Traits = DivTraits<T>;
+  T result = Traits::scaled(r, -Traits::scale);
+  T half = Traits::scaled(std::numeric_limits<T>::denorm_min(), Traits::scale) / 2;
+  if (rest == 0 || std::fabs(r - Traits::scaled(result, Traits::scale)) != half)
+    return result;
+  return Traits::scaled(rest > 0 ? r + half : r - half, -Traits::scale);
+}
+
+template <class T> T divFmas(T a, T b, T c, bool vcc) {
+  using Traits = DivTraits<T>;
+  T r = std::fma(a, b, c);
+  if (!vcc)
+    return r;
+  if (Traits::exponent(c) > Traits::one)
+    return Traits::scaled(r, Traits::scale);
+  return scaleDown(r, std::fma(a, b, c - r));
 }
 
 template <class T> T divFixup(T quotient, T den, T num) {
@@ -204,14 +227,8 @@ template <class T> T divFixup(T quotient, T den, T num) {
 
 DivScale<float> divScaleF32(float s0, float den, float num) { return divScale(s0, den, num); }
 DivScale<double> divScaleF64(double s0, double den, double num) { return divScale(s0, den, num); }
-float divFmasF32(float a, float b, float c, bool vcc) {
-  float r = std::fma(a, b, c);
-  return vcc ? r * 0x1p32f : r;
-}
-double divFmasF64(double a, double b, double c, bool vcc) {
-  double r = std::fma(a, b, c);
-  return vcc ? r * 0x1p64 : r;
-}
+float divFmasF32(float a, float b, float c, bool vcc) { return divFmas(a, b, c, vcc); }
+double divFmasF64(double a, double b, double c, bool vcc) { return divFmas(a, b, c, vcc); }
 float divFixupF32(float q, float den, float num) { return divFixup(q, den, num); }
 double divFixupF64(double q, double den, double num) { return divFixup(q, den, num); }
 

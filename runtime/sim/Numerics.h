@@ -292,10 +292,13 @@ template <class T> struct DivScale {
   bool scaled; ///< goes to VCC: the quotient needs scaling back in div_fmas
 };
 /// v_div_scale_f32/f64 D, s0, s1 (denominator), s2 (numerator): s0 is one of the other two and says
-/// which is scaled.
+/// which is scaled. The factors here and in div_fmas are those with which the documented division
+/// sequence rounds correctly; the CDNA document prints some that cannot (2^32 in div_fmas, a
+/// denominator scaled up until it overflows).
 DivScale<float> divScaleF32(float s0, float denominator, float numerator);
 DivScale<double> divScaleF64(double s0, double denominator, double numerator);
-/// v_div_fmas: fma(a, b, c), times 2^32 (f32) or 2^64 (f64) where VCC is set.
+/// v_div_fmas: fma(a, b, c); where VCC is set, times 2^64 (f64: 2^128) if the quotient c is 2 or
+/// more, else times 2^-64, rounded once.
 float divFmasF32(float a, float b, float c, bool vcc);
 double divFmasF64(double a, double b, double c, bool vcc);
 /// v_div_fixup: the quotient with its special cases.

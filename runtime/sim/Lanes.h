@@ -1,0 +1,142 @@
+// The shape of nearly every vector handler: for each lane, destination = f(sources).
+//
+//   void vAddF32(Wave &w, const Inst &i) {
+//     lanes<float, float, float>(w, i, [](float a, float b) { return a + b; });
+//   }
+//
+// The first type is the result's, the others are the sources'. A type says how registers become
+// values: float, double and the integers are bits; Half is an f16 that the lambda sees as float,
+// and its result is rounded once to f16.
+//
+// The plain case (all lanes active, no result modifier) computes straight into the destination row.
+// Lanes are independent and a row overlaps another wholly or not at all, so the loops are marked
+// safe to vectorise.
+#pragma once
+#include "runtime/sim/Numerics.h"
+#include "runtime/sim/Ops.h"
+#include <bit>
+#include <tuple>
+#include <utility>
+
+#if defined(__clang__)
+#define SIM_LANE_LOOP _Pragma("clang loop vectorize(assume_safety) interleave(enable)")
+#else
+#define SIM_LANE_LOOP _Pragma("GCC ivdep")
+#endif
+
+namespace attune::sim {
+
+struct Half {}; ///< f16 in the low 16 bits
+
+template <class T> struct LaneType {
+  static constexpr bool wide = sizeof(T) == 8;
+  static constexpr Width width = std::is_same_v<T, double> ? Width::F64
+                                 : wide                    ? Width::B64
+                                 : sizeof(T) == 2          ? Width::B16
+                                                           : Width::B32;
+  using Value = T;
+};
+template <> struct LaneType<Half> {
+  static constexpr bool wide = false;
+  static constexpr Width width = Width::B16;
+  using Value = float;
+};
+
+template <class T> struct Source {
+  SourceRows rows;
+  Source(Wave &w, const Inst &i, int n, LaneRow *buffer, uint64_t &mask)
+      : rows(fetchSource(w, i, n, LaneType<T>::width, buffer, mask)) {}
+  ATTUNE_SIM_INLINE auto operator[](int l) const {
+    if constexpr (std::is_same_v<T, Half>)
+      return f16ToF32(uint16_t(rows.lo[l]));
+    else if constexpr (sizeof(T) == 8)
+      return std::bit_cast<T>(rows.lo[l] | uint64_t(rows.hi[l]) << 32);
+    else if constexpr (sizeof(T) == 4)
+      return std::bit_cast<T>(rows.lo[l]);
+    else
+      return T(rows.lo[l]);
+  }
+};
+
+/// Result modifiers of floating-point results.
+struct ResultMods {
+  float scale = 1;
+  bool clamp = false, dx10 = false, modified = false;
+  ResultMods(const Wave &w, const Inst &i)
+      : scale(i.omod == 1   ? 2.0f
+              : i.omod == 2 ? 4.0f
+              : i.omod == 3 ? 0.5f
+                            : 1.0f),
+        clamp(i.clamp), dx10(w.mode >> 8 & 1), modified(i.omod || i.clamp) {}
+  template <class T> ATTUNE_SIM_INLINE T apply(T x) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      x = scale != 1 ? x * T(scale) : x;
+      return clamp ? clampUnit(x, dx10) : x;
+    } else {
+      return x;
+    }
+  }
+};
+
+template <class D, class V> ATTUNE_SIM_INLINE void put(V value, uint32_t *lo, uint32_t *hi, int l) {
+  if constexpr (std::is_same_v<D, Half>) {
+    lo[l] = f32ToF16(static_cast<float>(value));
+  } else if constexpr (sizeof(D) == 8) {
+    uint64_t bits = std::bit_cast<uint64_t>(static_cast<D>(value));
+    lo[l] = uint32_t(bits);
+    hi[l] = uint32_t(bits >> 32);
+  } else if constexpr (sizeof(D) == 4) {
+    lo[l] = std::bit_cast<uint32_t>(static_cast<D>(value));
+  } else {
+    lo[l] = uint16_t(value);
+  }
+}
+
+/// Writes `out` (one or two rows) as the result of type D.
+template <class D> void commit(Wave &w, const Inst &i, const LaneRow *out, uint64_t mask) {
+  if constexpr (LaneType<D>::width == Width::B16) {
+    commitHalf(w, i, out[0], mask);
+  } else {
+    commitRow(w, i, 0, out[0], mask);
+    if constexpr (LaneType<D>::wide)
+      commitRow(w, i, 1, out[1], mask);
+  }
+}
+
+template <class D, class Fn, class... Sources>
+void computeLanes(Wave &w, const Inst &i, uint64_t mask, Fn fn, const Sources &...src) {
+  bool direct =
+      mask == kAllLanes && !(i.flags & ResultModified) && LaneType<D>::width != Width::B16;
+  if (direct) {
+    uint32_t *lo = w.row(i.dst), *hi = LaneType<D>::wide ? w.row(i.dst, 1) : nullptr;
+    SIM_LANE_LOOP
+    for (int l = 0; l < kLanes; ++l)
+      put<D>(fn(src[l]...), lo, hi, l);
+    return;
+  }
+  alignas(64) LaneRow out[2];
+  ResultMods mods(w, i);
+  if (mods.modified) {
+    for (int l = 0; l < kLanes; ++l)
+      put<D>(mods.apply(fn(src[l]...)), out[0], out[1], l);
+  } else {
+    SIM_LANE_LOOP
+    for (int l = 0; l < kLanes; ++l)
+      put<D>(fn(src[l]...), out[0], out[1], l);
+  }
+  commit<D>(w, i, out, mask);
+}
+
+template <class D, class... S, class Fn, size_t... K>
+void lanesOf(Wave &w, const Inst &i, Fn fn, std::index_sequence<K...>) {
+  uint64_t mask = w.exec();
+  alignas(64) LaneRow buffer[sizeof...(S)][2];
+  std::tuple<Source<S>...> src{Source<S>(w, i, int(K), buffer[K], mask)...};
+  computeLanes<D>(w, i, mask, fn, std::get<K>(src)...);
+}
+
+template <class D, class... S, class Fn> void lanes(Wave &w, const Inst &i, Fn fn) {
+  lanesOf<D, S...>(w, i, fn, std::index_sequence_for<S...>());
+}
+
+} // namespace attune::sim

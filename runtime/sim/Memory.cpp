@@ -1,0 +1,115 @@
+#include "runtime/sim/Memory.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+namespace attune::sim {
+namespace {
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kGuard = 1u << 20;
+constexpr uint64_t kLimit = uint64_t(1)
+                            << 46; // beyond it a request is a mistake, and x86-64 has no room
+
+uint64_t roundUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+} // namespace
+
+Memory::~Memory() {
+  for (const Mapping &m : mappings_)
+    munmap(host(m.mapBase), m.mapBytes);
+}
+
+Result<uint64_t> Memory::alloc(uint64_t bytes, const std::string &name) {
+  bytes = std::max<uint64_t>(bytes, 1);
+  if (bytes > kLimit)
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("simulator memory: {} bytes asked for, the limit is 2^46", bytes)};
+  Mapping m;
+  uint64_t body = roundUp(bytes, kPage);
+  m.mapBytes = body + 2 * kGuard;
+  void *p =
+      mmap(nullptr, m.mapBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    return Error{ErrorCode::Device,
+                 fmt::format("simulator memory: the host cannot reserve {} bytes", bytes)};
+  m.mapBase = reinterpret_cast<uint64_t>(p);
+  m.region = {m.mapBase + kGuard, bytes, name.empty() ? fmt::format("buffer #{}", counter_) : name};
+  ++counter_;
+  if (mprotect(host(m.region.base), body, PROT_READ | PROT_WRITE) != 0) {
+    munmap(p, m.mapBytes);
+    return Error{ErrorCode::Device,
+                 fmt::format("simulator memory: the host cannot commit {} bytes", bytes)};
+  }
+  if (poison_ >= 0)
+    std::memset(host(m.region.base), poison_, bytes);
+  auto at = std::upper_bound(
+      mappings_.begin(), mappings_.end(), m.region.base,
+      [](uint64_t base, const Mapping &other) { return base < other.region.base; });
+  uint64_t base = m.region.base;
+  mappings_.insert(at, std::move(m));
+  return base;
+}
+
+void Memory::free(uint64_t address) {
+  auto at = std::find_if(mappings_.begin(), mappings_.end(),
+                         [&](const Mapping &m) { return m.region.base == address; });
+  if (at == mappings_.end())
+    return;
+  munmap(host(at->mapBase), at->mapBytes);
+  mappings_.erase(at);
+}
+
+Result<void> Memory::copyIn(uint64_t to, const void *from, uint64_t bytes) {
+  if (bytes == 0)
+    return {};
+  if (!find(to, bytes))
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("copy to the device of {} bytes: {}", bytes, describe(to))};
+  std::memcpy(host(to), from, bytes);
+  return {};
+}
+
+Result<void> Memory::copyOut(void *to, uint64_t from, uint64_t bytes) const {
+  if (bytes == 0)
+    return {};
+  if (!find(from, bytes))
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("copy from the device of {} bytes: {}", bytes, describe(from))};
+  std::memcpy(to, host(from), bytes);
+  return {};
+}
+
+const Region *Memory::find(uint64_t address, uint64_t bytes) const {
+  const Mapping *m = nearest(address);
+  return m && m->region.contains(address, bytes) ? &m->region : nullptr;
+}
+
+/// The last mapping that starts at or below the address, else the first one.
+const Memory::Mapping *Memory::nearest(uint64_t address) const {
+  auto at =
+      std::upper_bound(mappings_.begin(), mappings_.end(), address,
+                       [](uint64_t a, const Mapping &other) { return a < other.region.base; });
+  if (at == mappings_.begin())
+    return mappings_.empty() ? nullptr : &*at;
+  return &*(at - 1);
+}
+
+std::string Memory::describe(uint64_t address) const {
+  const Mapping *m = nearest(address);
+  if (!m)
+    return fmt::format("{:#x} lies in no buffer (none is allocated)", address);
+  // The next mapping may be nearer than the one below.
+  if (size_t i = m - mappings_.data() + 1;
+      i < mappings_.size() && address > m->region.base + m->region.bytes &&
+      mappings_[i].region.base - address < address - (m->region.base + m->region.bytes))
+    m = &mappings_[i];
+  const Region &r = m->region;
+  std::string where = address < r.base
+                          ? fmt::format("{} bytes before the start of", r.base - address)
+                      : address >= r.base + r.bytes
+                          ? fmt::format("{} bytes past the end of", address - (r.base + r.bytes))
+                          : fmt::format("at byte {} of", address - r.base);
+  return fmt::format("{:#x} is {} {} [{:#x}, {} bytes]", address, where, r.name, r.base, r.bytes);
+}
+
+} // namespace attune::sim

@@ -1,0 +1,63 @@
+// Device memory of the simulator. A device address is a host address: every buffer is its own mmap
+// region, reserved and not backed (MAP_NORESERVE), so that a buffer may claim many GiB and pay for
+// the pages it touches. Buffers are page-rounded, with an inaccessible guard gap before and after,
+// and start 4 KiB aligned at the address given out.
+//
+// The region table knows the exact byte length asked for: an access one byte past the end is found
+// although the page is there. `find` is the hot call; its caller keeps a `const Region *` of the
+// last hit, which almost always answers.
+//
+// Buffers are created and released between launches; during a launch the table is read only.
+#pragma once
+#include "runtime/abi/Result.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace attune::sim {
+
+struct Region {
+  uint64_t base = 0;
+  uint64_t bytes = 0;
+  std::string name; ///< for messages: "buffer #3", "code object #1"
+  bool contains(uint64_t address, uint64_t n) const {
+    return address - base <= bytes && n <= bytes - (address - base) && address >= base;
+  }
+};
+
+class Memory {
+public:
+  Memory() = default;
+  ~Memory();
+  Memory(const Memory &) = delete;
+  Memory &operator=(const Memory &) = delete;
+
+  /// Uninitialised memory of `bytes` bytes (0 is rounded to 1). With a poison byte set, it is
+  /// filled with it.
+  Result<uint64_t> alloc(uint64_t bytes, const std::string &name = "");
+  void free(uint64_t address);
+  /// Fills every later allocation with this byte, to make reads of uninitialised memory visible;
+  /// -1: off.
+  void setPoison(int byte) { poison_ = byte; }
+
+  Result<void> copyIn(uint64_t to, const void *from, uint64_t bytes);
+  Result<void> copyOut(void *to, uint64_t from, uint64_t bytes) const;
+  static void *host(uint64_t address) { return reinterpret_cast<void *>(address); }
+
+  /// The region that holds all of [address, address + bytes), or null.
+  const Region *find(uint64_t address, uint64_t bytes) const;
+  /// "0x7f.. is 16 bytes past the end of buffer #2 [0x.., 4096 bytes]": for error messages.
+  std::string describe(uint64_t address) const;
+
+private:
+  struct Mapping {
+    Region region;
+    uint64_t mapBase = 0, mapBytes = 0;
+  };
+  const Mapping *nearest(uint64_t address) const;
+  std::vector<Mapping> mappings_; ///< sorted by region.base
+  int poison_ = -1;
+  uint64_t counter_ = 0;
+};
+
+} // namespace attune::sim

@@ -1,0 +1,75 @@
+// What LDS, buffer, global, flat and scratch instructions share: elements and the lanes that move
+// them.
+#pragma once
+#include "runtime/sim/Ops.h"
+
+namespace attune::sim {
+
+inline OpFlags flagsOf(const Inst &i) { return kOpcodes[i.opcode].flags; }
+
+/// Calls fn(lane) for each set bit, in order, until the wave faults.
+template <class Fn> void forLanes(Wave &w, uint64_t mask, Fn fn) {
+  for (; mask; mask &= mask - 1) {
+    fn(std::countr_zero(mask));
+    if (w.state == WaveState::Faulted)
+      return;
+  }
+}
+
+/// A loaded element of less than 4 bytes as the register content that the opcode makes of it.
+inline uint32_t widenElement(OpFlags flags, uint32_t raw, uint32_t old) {
+  uint32_t value = raw;
+  if (flags & MemU8)
+    value = uint8_t(raw);
+  else if (flags & MemI8)
+    value = uint32_t(int32_t(int8_t(raw)));
+  else if (flags & MemU16)
+    value = uint16_t(raw);
+  else if (flags & MemI16)
+    value = uint32_t(int32_t(int16_t(raw)));
+  if (flags & D16)
+    return (old & 0xffff0000) | (value & 0xffff);
+  if (flags & D16Hi)
+    return (old & 0xffff) | value << 16;
+  return value;
+}
+
+/// Puts what one lane loaded (memBytes at `from`) into the destination registers.
+inline void loadLane(Wave &w, const Inst &i, int lane, const uint8_t *from) {
+  if (i.memBytes < 4) {
+    uint32_t raw = 0;
+    std::memcpy(&raw, from, i.memBytes);
+    uint32_t *row = w.row(i.dst);
+    row[lane] = widenElement(flagsOf(i), raw, row[lane]);
+    return;
+  }
+  uint32_t words[4];
+  std::memcpy(words, from, i.memBytes);
+  LaneRow *rows = &w.row(i.dst);
+  for (int k = 0; k < i.memBytes / 4; ++k)
+    rows[k][lane] = words[k];
+}
+
+/// The bytes that one lane stores, from data captured at issue.
+inline void storeLane(const Access &a, int lane, uint8_t *to, int firstRow = 0) {
+  const Inst &i = *a.inst;
+  if (i.memBytes < 4) {
+    uint32_t value = a.data[firstRow][lane] >> (flagsOf(i) & D16Hi ? 16 : 0);
+    std::memcpy(to, &value, i.memBytes);
+    return;
+  }
+  uint32_t words[4];
+  for (int k = 0; k < i.memBytes / 4; ++k)
+    words[k] = a.data[firstRow + k][lane];
+  std::memcpy(to, words, i.memBytes);
+}
+
+/// Copies the registers of `o` into the access, from row `firstRow` on.
+inline void captureData(Wave &w, Access &a, const Operand &o, int firstRow = 0) {
+  if (o.kind == OperandKind::None)
+    return;
+  for (int k = 0; k < o.dwords; ++k)
+    std::memcpy(a.data[firstRow + k], w.row(o, k), sizeof(LaneRow));
+}
+
+} // namespace attune::sim

@@ -1,0 +1,279 @@
+// Arithmetic on f32, f64 and f16. Denormal flushing and rounding of f32 come from the host's mode
+// (setHostFloatMode); where hardware fuses, the handler says std::fma, and nothing else is fused
+// (-ffp-contract=off).
+#include "runtime/sim/Lanes.h"
+#include <algorithm>
+
+namespace attune::sim {
+namespace {
+
+using F = float;
+using D = double;
+
+/// f32 min/max: hardware flushes what they return, which a comparison does not.
+template <class... S, class Fn> void selectF32(Wave &w, const Inst &i, Fn fn) {
+  bool in = !(w.mode >> 4 & 1), out = !(w.mode >> 5 & 1);
+  if (in || out)
+    lanes<F, S...>(w, i, [fn](auto... x) { return fn(flushDenormal(x)...); });
+  else
+    lanes<F, S...>(w, i, fn);
+}
+
+/// A special function that comes as a 64-lane routine.
+template <class Fn> void specialF32(Wave &w, const Inst &i, Fn fn) {
+  uint64_t mask = w.exec();
+  alignas(64) LaneRow buffer[2], out[2];
+  SourceRows src = fetchSource(w, i, 0, Width::B32, buffer, mask);
+  {
+    DefaultFloatMode guard(w);
+    fn(reinterpret_cast<const float *>(src.lo), reinterpret_cast<float *>(out[0]));
+  }
+  ResultMods mods(w, i);
+  if (mods.modified)
+    for (int l = 0; l < kLanes; ++l)
+      out[0][l] = asBits(mods.apply(asFloat(out[0][l])));
+  commitRow(w, i, 0, out[0], mask);
+}
+
+template <class Fn> void specialF16(Wave &w, const Inst &i, Fn fn) {
+  uint64_t mask = w.exec();
+  alignas(64) LaneRow buffer[2], out[2];
+  SourceRows src = fetchSource(w, i, 0, Width::B16, buffer, mask);
+  {
+    DefaultFloatMode guard(w);
+    fn(src.lo, out[0]);
+  }
+  ResultMods mods(w, i);
+  if (mods.modified)
+    for (int l = 0; l < kLanes; ++l)
+      out[0][l] = f32ToF16(mods.apply(f16ToF32(uint16_t(out[0][l]))));
+  commitHalf(w, i, out[0], mask);
+}
+
+bool flush32(const Wave &w) { return (w.mode >> 4 & 3) != 3; }
+
+/// Rounding to an integer in the default mode: the result is exact, so no mode of the host may
+/// matter.
+template <class T, class Fn> void roundLanes(Wave &w, const Inst &i, Fn fn) {
+  DefaultFloatMode guard(w);
+  bool flush = flush32(w) && sizeof(T) == 4;
+  lanes<T, T>(w, i, [fn, flush](auto x) { return fn(flush ? flushDenormal(x) : x); });
+}
+
+F fmaHalf(F a, F b, F c) { // product and sum of halves are exact in double or far from a tie
+  return roundToOdd(std::fma(D(a), D(b), D(c)));
+}
+
+} // namespace
+
+// f32
+void vAddF32(Wave &w, const Inst &i) {
+  lanes<F, F, F>(w, i, [](F a, F b) { return a + b; });
+}
+void vSubF32(Wave &w, const Inst &i) {
+  lanes<F, F, F>(w, i, [](F a, F b) { return a - b; });
+}
+void vSubrevF32(Wave &w, const Inst &i) {
+  lanes<F, F, F>(w, i, [](F a, F b) { return b - a; });
+}
+void vMulF32(Wave &w, const Inst &i) {
+  lanes<F, F, F>(w, i, [](F a, F b) { return a * b; });
+}
+void vMulLegacyF32(Wave &w, const Inst &i) {
+  lanes<F, F, F>(w, i, [](F a, F b) { return a == 0 || b == 0 ? 0.0f : a * b; });
+}
+void vFmaF32(Wave &w, const Inst &i) {
+  lanes<F, F, F, F>(w, i, [](F a, F b, F c) { return std::fma(a, b, c); });
+}
+void vFmacF32(Wave &w, const Inst &i) { vFmaF32(w, i); }
+void vMinF32(Wave &w, const Inst &i) {
+  selectF32<F, F>(w, i, [](F a, F b) { return minNum(a, b); });
+}
+void vMaxF32(Wave &w, const Inst &i) {
+  selectF32<F, F>(w, i, [](F a, F b) { return maxNum(a, b); });
+}
+void vMin3F32(Wave &w, const Inst &i) {
+  selectF32<F, F, F>(w, i, [](F a, F b, F c) { return min3(a, b, c); });
+}
+void vMax3F32(Wave &w, const Inst &i) {
+  selectF32<F, F, F>(w, i, [](F a, F b, F c) { return max3(a, b, c); });
+}
+void vMed3F32(Wave &w, const Inst &i) {
+  selectF32<F, F, F>(w, i, [](F a, F b, F c) { return med3(a, b, c); });
+}
+void vMinimum3F32(Wave &w, const Inst &i) {
+  selectF32<F, F, F>(w, i, [](F a, F b, F c) { return minimum(minimum(a, b), c); });
+}
+void vMaximum3F32(Wave &w, const Inst &i) {
+  selectF32<F, F, F>(w, i, [](F a, F b, F c) { return maximum(maximum(a, b), c); });
+}
+void vFractF32(Wave &w, const Inst &i) {
+  roundLanes<F>(w, i, [](F x) { return fractF32(x); });
+}
+void vTruncF32(Wave &w, const Inst &i) {
+  roundLanes<F>(w, i, [](F x) { return std::trunc(x); });
+}
+void vCeilF32(Wave &w, const Inst &i) {
+  roundLanes<F>(w, i, [](F x) { return std::ceil(x); });
+}
+void vFloorF32(Wave &w, const Inst &i) {
+  roundLanes<F>(w, i, [](F x) { return std::floor(x); });
+}
+void vRndneF32(Wave &w, const Inst &i) {
+  roundLanes<F>(w, i, [](F x) { return roundEven(x); });
+}
+void vFrexpMantF32(Wave &w, const Inst &i) {
+  roundLanes<F>(w, i, [](F x) { return frexpMantF32(x); });
+}
+void vFrexpExpI32F32(Wave &w, const Inst &i) {
+  bool flush = flush32(w);
+  lanes<int32_t, F>(w, i, [flush](F x) { return frexpExpF32(flushDenormalIf(x, flush)); });
+}
+void vLdexpF32(Wave &w, const Inst &i) {
+  bool flush = flush32(w);
+  DefaultFloatMode guard(w);
+  lanes<F, F, int32_t>(w, i, [flush](F x, int32_t n) {
+    return flushDenormalIf(ldexpF32(flushDenormalIf(x, flush), n), flush);
+  });
+}
+void vExpF32(Wave &w, const Inst &i) { specialF32(w, i, exp2F32); }
+void vLogF32(Wave &w, const Inst &i) { specialF32(w, i, log2F32); }
+void vSinF32(Wave &w, const Inst &i) { specialF32(w, i, sinF32); }
+void vCosF32(Wave &w, const Inst &i) { specialF32(w, i, cosF32); }
+void vRcpF32(Wave &w, const Inst &i) {
+  specialF32(w, i, [f = flush32(w)](const F *in, F *out) { rcpF32(in, out, f); });
+}
+void vRsqF32(Wave &w, const Inst &i) {
+  specialF32(w, i, [f = flush32(w)](const F *in, F *out) { rsqF32(in, out, f); });
+}
+void vSqrtF32(Wave &w, const Inst &i) {
+  specialF32(w, i, [f = flush32(w)](const F *in, F *out) { sqrtF32(in, out, f); });
+}
+
+// Division. v_div_scale writes a lane mask beside its result, v_div_fmas reads VCC.
+template <class T, class Fn> static void divScale(Wave &w, const Inst &i, Fn fn) {
+  DefaultFloatMode guard(w);
+  uint64_t mask = w.exec(), scaled = 0;
+  alignas(64) LaneRow buffer[3][2], out[2];
+  Source<T> a(w, i, 0, buffer[0], mask), b(w, i, 1, buffer[1], mask), c(w, i, 2, buffer[2], mask);
+  for (int l = 0; l < kLanes; ++l) {
+    DivScale<T> r = fn(a[l], b[l], c[l]);
+    put<T>(r.value, out[0], out[1], l);
+    scaled |= uint64_t(r.scaled) << l;
+  }
+  commit<T>(w, i, out, mask);
+  writeScalar64(w, i.sdst, scaled & mask);
+}
+template <class T, class Fn> static void divFmas(Wave &w, const Inst &i, Fn fn) {
+  uint64_t mask = w.exec(), vcc = w.vcc();
+  alignas(64) LaneRow buffer[3][2], out[2];
+  Source<T> a(w, i, 0, buffer[0], mask), b(w, i, 1, buffer[1], mask), c(w, i, 2, buffer[2], mask);
+  for (int l = 0; l < kLanes; ++l)
+    put<T>(fn(a[l], b[l], c[l], vcc >> l & 1), out[0], out[1], l);
+  commit<T>(w, i, out, mask);
+}
+void vDivScaleF32(Wave &w, const Inst &i) { divScale<F>(w, i, divScaleF32); }
+void vDivScaleF64(Wave &w, const Inst &i) { divScale<D>(w, i, divScaleF64); }
+void vDivFmasF32(Wave &w, const Inst &i) { divFmas<F>(w, i, divFmasF32); }
+void vDivFmasF64(Wave &w, const Inst &i) { divFmas<D>(w, i, divFmasF64); }
+void vDivFixupF32(Wave &w, const Inst &i) { lanes<F, F, F, F>(w, i, divFixupF32); }
+
+// f64: denormals are always kept, so the f32 mode of the host must not be in force.
+#define SIM_F64(name, types, expression)                                                           \
+  void name(Wave &w, const Inst &i) {                                                              \
+    DefaultFloatMode guard(w);                                                                     \
+    lanes<D, types>(w, i, expression);                                                             \
+  }
+#define SIM_COMMA ,
+SIM_F64(vAddF64, D SIM_COMMA D, [](D a, D b) { return a + b; })
+SIM_F64(vMulF64, D SIM_COMMA D, [](D a, D b) { return a * b; })
+SIM_F64(vMinF64, D SIM_COMMA D, [](D a, D b) { return minNum(a, b); })
+SIM_F64(vMaxF64, D SIM_COMMA D, [](D a, D b) { return maxNum(a, b); })
+SIM_F64(vFmaF64, D SIM_COMMA D SIM_COMMA D, [](D a, D b, D c) { return std::fma(a, b, c); })
+SIM_F64(vDivFixupF64, D SIM_COMMA D SIM_COMMA D, divFixupF64)
+SIM_F64(vLdexpF64, D SIM_COMMA int32_t, ldexpF64)
+SIM_F64(vTruncF64, D, [](D x) { return std::trunc(x); })
+SIM_F64(vCeilF64, D, [](D x) { return std::ceil(x); })
+SIM_F64(vFloorF64, D, [](D x) { return std::floor(x); })
+SIM_F64(vRndneF64, D, [](D x) { return roundEven(x); })
+SIM_F64(vFrexpMantF64, D, frexpMantF64)
+SIM_F64(vFractF64, D, fractF64)
+SIM_F64(vRcpF64, D, rcpF64)
+SIM_F64(vRsqF64, D, rsqF64)
+SIM_F64(vSqrtF64, D, sqrtF64)
+#undef SIM_F64
+#undef SIM_COMMA
+void vFmacF64(Wave &w, const Inst &i) { vFmaF64(w, i); }
+void vFrexpExpI32F64(Wave &w, const Inst &i) { lanes<int32_t, D>(w, i, frexpExpF64); }
+
+// f16: computed in f32, where sums, products and quotients of halves round only once more.
+void vAddF16(Wave &w, const Inst &i) {
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return a + b; });
+}
+void vSubF16(Wave &w, const Inst &i) {
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return a - b; });
+}
+void vSubrevF16(Wave &w, const Inst &i) {
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return b - a; });
+}
+void vMulF16(Wave &w, const Inst &i) {
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return a * b; });
+}
+void vFmaF16(Wave &w, const Inst &i) { lanes<Half, Half, Half, Half>(w, i, fmaHalf); }
+void vMadF16(Wave &w, const Inst &i) { // unfused: the product is rounded to f16 first
+  lanes<Half, Half, Half, Half>(w, i, [](F a, F b, F c) { return f16ToF32(f32ToF16(a * b)) + c; });
+}
+void vMacF16(Wave &w, const Inst &i) { vMadF16(w, i); }
+void vMinF16(Wave &w, const Inst &i) {
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return minNum(a, b); });
+}
+void vMaxF16(Wave &w, const Inst &i) {
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return maxNum(a, b); });
+}
+void vMin3F16(Wave &w, const Inst &i) {
+  lanes<Half, Half, Half, Half>(w, i, [](F a, F b, F c) { return min3(a, b, c); });
+}
+void vMax3F16(Wave &w, const Inst &i) {
+  lanes<Half, Half, Half, Half>(w, i, [](F a, F b, F c) { return max3(a, b, c); });
+}
+void vMed3F16(Wave &w, const Inst &i) {
+  lanes<Half, Half, Half, Half>(w, i, [](F a, F b, F c) { return med3(a, b, c); });
+}
+void vDivFixupF16(Wave &w, const Inst &i) { lanes<Half, Half, Half, Half>(w, i, divFixupF32); }
+void vFractF16(Wave &w, const Inst &i) {
+  // Just below an integer the fraction would round to 1; it is the largest half below 1 instead.
+  lanes<Half, Half>(w, i, [](F x) { return std::fmin(x - std::floor(x), 0x1.ffcp-1f); });
+}
+void vTruncF16(Wave &w, const Inst &i) {
+  lanes<Half, Half>(w, i, [](F x) { return std::trunc(x); });
+}
+void vCeilF16(Wave &w, const Inst &i) {
+  lanes<Half, Half>(w, i, [](F x) { return std::ceil(x); });
+}
+void vFloorF16(Wave &w, const Inst &i) {
+  lanes<Half, Half>(w, i, [](F x) { return std::floor(x); });
+}
+void vRndneF16(Wave &w, const Inst &i) {
+  lanes<Half, Half>(w, i, [](F x) { return roundEven(x); });
+}
+void vFrexpMantF16(Wave &w, const Inst &i) {
+  lanes<Half, Half>(w, i, [](F x) { return frexpMantF32(x); });
+}
+void vFrexpExpI16F16(Wave &w, const Inst &i) {
+  lanes<int16_t, Half>(w, i, [](F x) { return int16_t(frexpExpF32(x)); });
+}
+void vLdexpF16(Wave &w, const Inst &i) {
+  lanes<Half, Half, int16_t>(w, i, [](F x, int16_t n) {
+    // Exact in f32 for every exponent that leaves a nonzero half; clamped so that it stays so.
+    return x * std::bit_cast<F>(uint32_t(127 + std::clamp<int>(n, -60, 60)) << 23);
+  });
+}
+void vExpF16(Wave &w, const Inst &i) { specialF16(w, i, exp2F16); }
+void vLogF16(Wave &w, const Inst &i) { specialF16(w, i, log2F16); }
+void vRcpF16(Wave &w, const Inst &i) { specialF16(w, i, rcpF16); }
+void vRsqF16(Wave &w, const Inst &i) { specialF16(w, i, rsqF16); }
+void vSqrtF16(Wave &w, const Inst &i) { specialF16(w, i, sqrtF16); }
+void vSinF16(Wave &w, const Inst &i) { specialF16(w, i, sinF16); }
+void vCosF16(Wave &w, const Inst &i) { specialF16(w, i, cosF16); }
+
+} // namespace attune::sim

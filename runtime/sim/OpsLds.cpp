@@ -1,0 +1,143 @@
+// DS instructions other than atomics: reads, writes, transposing reads, and exchanges over the LDS
+// crossbar.
+#include "runtime/sim/LdsOps.h"
+#include "runtime/sim/MemoryOps.h"
+#include <bit>
+
+namespace attune::sim {
+namespace {
+
+/// LDS byte address of each lane: the address register plus a 16-bit offset.
+void ldsAddresses(Wave &w, Access &a) {
+  const Inst &i = *a.inst;
+  const uint32_t *v = w.row(i.src[0]);
+  for (int l = 0; l < kLanes; ++l)
+    a.address[l] = v[l] + uint32_t(i.offset);
+}
+
+Access ldsAccess(Wave &w, const Inst &i, Access::Complete complete) {
+  Access a;
+  a.inst = &i;
+  a.exec = w.exec();
+  a.complete = complete;
+  return a;
+}
+
+void completeRead(Wave &w, const Access &a) {
+  forLanes(w, a.exec, [&](int l) {
+    if (const uint8_t *from = w.lds(uint32_t(a.address[l]), a.inst->memBytes, l))
+      loadLane(w, *a.inst, l, from);
+  });
+}
+void completeWrite(Wave &w, const Access &a) {
+  forLanes(w, a.exec, [&](int l) {
+    if (uint8_t *to = w.lds(uint32_t(a.address[l]), a.inst->memBytes, l))
+      storeLane(a, l, to);
+  });
+}
+
+/// The two addresses of ds_read2 / ds_write2: 8-bit offsets that count elements, or 64 elements.
+uint32_t pairOffset(const Inst &i, int which) {
+  uint32_t count = uint32_t(i.offset) >> (8 * which) & 0xff;
+  return count * i.memBytes * (flagsOf(i) & St64 ? 64 : 1);
+}
+void completeRead2(Wave &w, const Access &a) {
+  const Inst &i = *a.inst;
+  int words = i.memBytes / 4;
+  LaneRow *rows = &w.row(i.dst);
+  forLanes(w, a.exec, [&](int l) {
+    for (int which = 0; which < 2; ++which) {
+      const uint8_t *from = w.lds(uint32_t(a.address[l]) + pairOffset(i, which), i.memBytes, l);
+      if (!from)
+        return;
+      for (int k = 0; k < words; ++k)
+        std::memcpy(&rows[which * words + k][l], from + 4 * k, 4);
+    }
+  });
+}
+void completeWrite2(Wave &w, const Access &a) {
+  const Inst &i = *a.inst;
+  forLanes(w, a.exec, [&](int l) {
+    for (int which = 0; which < 2; ++which)
+      if (uint8_t *to = w.lds(uint32_t(a.address[l]) + pairOffset(i, which), i.memBytes, l))
+        storeLane(a, l, to, which * i.memBytes / 4);
+  });
+}
+
+using Transpose = void (*)(const uint32_t (*)[64], uint32_t (*)[64]);
+template <Transpose Fn> void completeTranspose(Wave &w, const Access &a) {
+  const Inst &i = *a.inst;
+  int words = i.memBytes / 4;
+  alignas(64) LaneRow in[3] = {}, out[3];
+  forLanes(w, a.exec, [&](int l) {
+    const uint8_t *from = w.lds(uint32_t(a.address[l]), i.memBytes, l);
+    for (int k = 0; from && k < words; ++k)
+      std::memcpy(&in[k][l], from + 4 * k, 4);
+  });
+  if (w.state == WaveState::Faulted)
+    return;
+  Fn(in, out);
+  for (int k = 0; k < words; ++k)
+    commitRow(w, i, k, out[k], a.exec);
+}
+
+/// Exchanges read registers at issue and write at completion.
+void completeExchange(Wave &w, const Access &a) { commitRow(w, *a.inst, 0, a.data[0], a.exec); }
+
+} // namespace
+
+void dsRead(Wave &w, const Inst &i) {
+  Access a = ldsAccess(w, i, completeRead);
+  ldsAddresses(w, a);
+  w.issue(a, Counter::Lgkm);
+}
+void dsWrite(Wave &w, const Inst &i) {
+  Access a = ldsAccess(w, i, completeWrite);
+  ldsAddresses(w, a);
+  captureData(w, a, i.src[1]);
+  w.issue(a, Counter::Lgkm);
+}
+static void pairAddresses(Wave &w, Access &a) {
+  const uint32_t *v = w.row(a.inst->src[0]);
+  for (int l = 0; l < kLanes; ++l)
+    a.address[l] = v[l];
+}
+void dsRead2(Wave &w, const Inst &i) {
+  Access a = ldsAccess(w, i, completeRead2);
+  pairAddresses(w, a);
+  w.issue(a, Counter::Lgkm);
+}
+void dsWrite2(Wave &w, const Inst &i) {
+  Access a = ldsAccess(w, i, completeWrite2);
+  pairAddresses(w, a);
+  captureData(w, a, i.src[1]);
+  captureData(w, a, i.src[2], i.memBytes / 4);
+  w.issue(a, Counter::Lgkm);
+}
+template <Transpose Fn> static void transposingRead(Wave &w, const Inst &i) {
+  Access a = ldsAccess(w, i, completeTranspose<Fn>);
+  ldsAddresses(w, a);
+  w.issue(a, Counter::Lgkm);
+}
+void dsReadB64TrB16(Wave &w, const Inst &i) { transposingRead<transposeB16>(w, i); }
+void dsReadB64TrB8(Wave &w, const Inst &i) { transposingRead<transposeB8>(w, i); }
+void dsReadB64TrB4(Wave &w, const Inst &i) { transposingRead<transposeB4>(w, i); }
+void dsReadB96TrB6(Wave &w, const Inst &i) { transposingRead<transposeB6>(w, i); }
+
+void dsSwizzleB32(Wave &w, const Inst &i) {
+  Access a = ldsAccess(w, i, completeExchange);
+  dsSwizzle(swizzleMap(uint16_t(i.offset)), a.exec, w.row(i.src[0]), a.data[0]);
+  w.issue(a, Counter::Lgkm);
+}
+void dsBpermuteB32(Wave &w, const Inst &i) {
+  Access a = ldsAccess(w, i, completeExchange);
+  dsBpermute(w.row(i.src[0]), w.row(i.src[1]), uint16_t(i.offset), a.exec, a.data[0]);
+  w.issue(a, Counter::Lgkm);
+}
+void dsPermuteB32(Wave &w, const Inst &i) {
+  Access a = ldsAccess(w, i, completeExchange);
+  dsPermute(w.row(i.src[0]), w.row(i.src[1]), uint16_t(i.offset), a.exec, a.data[0]);
+  w.issue(a, Counter::Lgkm);
+}
+
+} // namespace attune::sim
