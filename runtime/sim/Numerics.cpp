@@ -220,6 +220,9 @@ template <class T> T divFixup(T quotient, T den, T num) {
     return std::copysign(T(0), sign);
   if (Traits::exponent(num) - Traits::exponent(den) < Traits::underflow)
     return std::copysign(T(0), sign);
+  if (Traits::exponent(num) - Traits::exponent(den) >
+      Traits::one + 1) // overflow, perhaps on the way already
+    return std::copysign(infinity, sign);
   return std::copysign(quotient, sign);
 }
 
