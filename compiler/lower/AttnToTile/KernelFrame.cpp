@@ -119,28 +119,23 @@ KernelFrame emitFrame(const TileBuilder &t, tile::KernelOp kernel, attn::KernelO
 
 void emitRowSources(const TileBuilder &t, KernelFrame &f, attn::KernelOp op) {
   ProblemShape p = op.problem();
-  auto source = [&](const std::string &name, Storage storage, Value start, Value head, int64_t cols, Type element) {
+  auto source = [&](const std::string &name, StringRef rowStride, Storage storage, Value start, Value head, int64_t cols, Type element) {
     RowSource r;
-    r.ptr = f.arg(name);
-    r.stride = f.arg(name + "_stride_token");
-    Value first = storage == Storage::Dense ? t.mul(t.widen(f.batch), f.arg(name + "_stride_batch")) : t.mul(start, r.stride);
-    r.offset = t.add(first, t.mul(t.widen(head), f.arg(name + "_stride_head")));
+    r.stride = f.arg((name + rowStride).str());
     r.cols = cols;
     r.element = element;
+    Value first = storage == Storage::Dense ? t.mul(t.widen(f.batch), f.arg(name + "_stride_batch")) : t.mul(start, r.stride);
+    Value offset = t.add(first, t.mul(t.widen(head), f.arg(name + "_stride_head")));
+    Value base = f.arg(name);
+    r.ptr = LLVM::GEPOp::create(t.b, t.loc, base.getType(), element, base, ArrayRef<LLVM::GEPArg>{offset});
     return r;
   };
-  f.q = source("q", p.qStorage, f.qStart, f.head, p.headDim, op.getDtype());
-  f.k = source("k", p.kvStorage, f.kvStart, f.kvHead, p.headDim, op.getDtype());
-  f.v = source("v", p.kvStorage, f.kvStart, f.kvHead, p.vHeadDim, op.getDtype());
-  f.out = source("out", p.qStorage, f.qStart, f.head, p.vHeadDim, op.getOutDtype());
-  if (p.lse == LseKind::None)
-    return;
-  f.lse.ptr = f.arg("lse");
-  f.lse.stride = f.arg("lse_stride_row");
-  Value first = p.qStorage == Storage::Dense ? t.mul(t.widen(f.batch), f.arg("lse_stride_batch")) : t.mul(f.qStart, f.lse.stride);
-  f.lse.offset = t.add(first, t.mul(t.widen(f.head), f.arg("lse_stride_head")));
-  f.lse.cols = 1;
-  f.lse.element = t.b.getF32Type();
+  f.q = source("q", "_stride_token", p.qStorage, f.qStart, f.head, p.headDim, op.getDtype());
+  f.k = source("k", "_stride_token", p.kvStorage, f.kvStart, f.kvHead, p.headDim, op.getDtype());
+  f.v = source("v", "_stride_token", p.kvStorage, f.kvStart, f.kvHead, p.vHeadDim, op.getDtype());
+  f.out = source("out", "_stride_token", p.qStorage, f.qStart, f.head, p.vHeadDim, op.getOutDtype());
+  if (p.lse != LseKind::None)
+    f.lse = source("lse", "_stride_row", p.qStorage, f.qStart, f.head, 1, t.b.getF32Type());
 }
 
 } // namespace attune

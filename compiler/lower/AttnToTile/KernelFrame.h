@@ -7,10 +7,9 @@
 
 namespace attune {
 
-/// One of q, k, v, out: its pointer, where the sequence and head at hand start (elements), and its row stride.
+/// One of q, k, v, out, lse: row 0 of the sequence and head at hand, and the distance of its rows.
 struct RowSource {
   mlir::Value ptr;    ///< !llvm.ptr<1>
-  mlir::Value offset; ///< i64, element of row 0
   mlir::Value stride; ///< i64, elements from one row to the next
   int64_t cols = 0;
   mlir::Type element;

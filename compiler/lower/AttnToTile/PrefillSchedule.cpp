@@ -57,14 +57,14 @@ private:
   bool rawScale_; ///< the scale is folded into the exponent
   SoftmaxCore softmax_;
   KvRange range_;
-  Value kLds_, vLds_;
+  Value kLds_, vLds_, outView_, lseView_;
   SmallVector<Value> q_; // one fragment per step of 16 head_dim columns
   int64_t kDmas_ = 0, vDmas_ = 0;
 };
 
 Value PrefillSchedule::blockView(const TileBuilder &t, const RowSource &r) const {
   auto type = tile::ViewType::get(t.b.getContext(), r.cols, r.element);
-  Value offset = t.add(r.offset, t.mul(t.widen(f_.blockRow), r.stride));
+  Value offset = t.mul(t.widen(f_.blockRow), r.stride);
   Value end = t.minS(t.sub(f_.qLen, f_.blockRow), t.i32(plan_.blockM()));
   return tile::ViewOp::create(t.b, t.loc, type, r.ptr, offset, r.stride, t.i32(0), end);
 }
@@ -81,7 +81,7 @@ tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &so
   Value key0 = t.mul(tileIndex, t.i32(range_.tileKeys));
   Value first = t.maxS(t.sub(range_.firstKey, key0), t.i32(0));
   Value end = t.minS(t.sub(range_.endKey, key0), t.i32(range_.tileKeys));
-  Value offset = t.add(source.offset, t.mul(t.widen(key0), source.stride));
+  Value offset = t.mul(t.widen(key0), source.stride);
   auto type = tile::ViewType::get(t.b.getContext(), source.cols, source.element);
   Value view = tile::ViewOp::create(t.b, t.loc, type, source.ptr, offset, source.stride, first, end);
   return tile::DmaOp::create(t.b, t.loc, view, lds, buffer);
@@ -164,19 +164,16 @@ void PrefillSchedule::emitEpilogue(const TileBuilder &t, const SoftmaxState &sta
   if (Value ptr = f_.kernel.arg("sink"))
     sink = tile::LoadScalarOp::create(t.b, t.loc, t.b.getF32Type(), ptr, f_.head);
   SoftmaxCore::Final result = softmax_.finish(t, state, sink);
-  auto store = [&](const RowSource &to, Value frag) {
-    tile::StoreOp::create(t.b, t.loc, frag, blockView(t, to), f_.waveRow);
-  };
   Value output = result.output;
   if (shapes_.stored != output.getType())
     output = tile::CastOp::create(t.b, t.loc, shapes_.stored, output);
-  store(f_.out, output);
-  if (!f_.lse.ptr)
+  tile::StoreOp::create(t.b, t.loc, output, outView_, f_.waveRow);
+  if (!lseView_)
     return;
   Value lse = result.lse2;
   if (lse_ == LseKind::Natural)
     lse = t.map(shapes_.frags.stat, {lse}, [&](auto &u, ValueRange e, Value, Value) { return u.mulF(e[0], u.f32(std::numbers::ln2)); });
-  store(f_.lse, lse);
+  tile::StoreOp::create(t.b, t.loc, lse, lseView_, f_.waveRow);
 }
 
 void PrefillSchedule::emit(const TileBuilder &t) {
@@ -184,6 +181,10 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   vLds_ = tile::AllocOp::create(t.b, t.loc, shapes_.vLds);
   Value buffer = t.i32(0);
   loadQ(t);
+  // Made here, a result's view keeps a descriptor alive through the loop; made later, its arguments and the lengths.
+  outView_ = blockView(t, f_.out);
+  if (f_.lse.ptr)
+    lseView_ = blockView(t, f_.lse);
   kDmas_ = fetchTile(t, f_.k, kLds_, range_.firstTile, buffer).instructions();
   vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer).instructions();
   SoftmaxState state = softmax_.initial(t);

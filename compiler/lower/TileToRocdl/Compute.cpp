@@ -8,6 +8,12 @@ using namespace mlir;
 
 namespace {
 
+/// Each comparison of positions takes a pair of scalar registers. Left alone, the scheduler computes the masks of all
+/// elements first and spills; so elements are taken in groups that VALU and SALU instructions do not leave.
+constexpr int64_t kComparesAtOnce = 4;
+/// Operand of llvm.amdgcn.sched.barrier: MFMA (0x8), VMEM (0x10) and DS (0x80) instructions may cross, ALU may not.
+constexpr int32_t kNoVectorAluAcross = 0x98;
+
 struct SplatPattern : TilePattern<tile::SplatOp> {
   using TilePattern::TilePattern;
   LogicalResult matchAndRewrite(tile::SplatOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
@@ -54,7 +60,10 @@ struct MapPattern : TilePattern<tile::MapOp> {
       inputs.push_back(b.elements(groups));
     Block &body = op.getBody().front();
     SmallVector<Value> results;
+    bool compares = llvm::any_of(body, [](Operation &inner) { return isa<arith::CmpIOp>(inner); });
     for (int64_t r = 0; r < type.registers(); ++r) {
+      if (compares && r && r % kComparesAtOnce == 0)
+        ROCDL::SchedBarrier::create(rw, op.getLoc(), kNoVectorAluAcross);
       IRMapping mapping;
       for (auto [i, in] : llvm::enumerate(inputs)) // a stat has one register, shared by all rows
         mapping.map(body.getArgument(i), in.size() == size_t(type.registers()) ? in[r] : in[0]);
@@ -174,17 +183,36 @@ struct SeenPattern : TilePattern<tile::SeenOp> {
     RocdlBuilder b{rw, loc};
     Value minusInf = LLVM::ConstantOp::create(rw, loc, rw.getF32Type(), rw.getFloatAttr(rw.getF32Type(), llvm::APFloat::getInf(llvm::APFloat::IEEEsingle(), true)));
     Value upper = LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::uge, b.lane(), b.i32(32));
-    SmallVector<Value> flags;
-    for (Value s : b.elements(adaptor.getScores())) {
+    // Lanes 0 to 31 hold one row of the register and lanes 32 to 63 another, so a ballot answers for both.
+    auto mask = [&](Value s, int64_t bits) -> Value {
       // Not equal or unordered: a NaN score is a visible key.
       Value visible = LLVM::FCmpOp::create(rw, loc, LLVM::FCmpPredicate::une, s, minusInf);
       Value votes = ROCDL::BallotOp::create(rw, loc, rw.getI64Type(), visible);
-      Value low = LLVM::TruncOp::create(rw, loc, rw.getI32Type(), votes);
-      Value high = LLVM::TruncOp::create(rw, loc, rw.getI32Type(), LLVM::LShrOp::create(rw, loc, votes, b.i64(32)));
-      auto any = [&](Value v) { return LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::ne, v, b.i32(0)).getResult(); };
-      flags.push_back(LLVM::SelectOp::create(rw, loc, upper, any(high), any(low)));
+      Value halves = LLVM::BitcastOp::create(rw, loc, VectorType::get(2, rw.getI32Type()), votes);
+      Value low = LLVM::ExtractElementOp::create(rw, loc, halves, b.i32(0));
+      Value high = LLVM::ExtractElementOp::create(rw, loc, halves, b.i32(1));
+      auto any = [&](Value v) -> Value {
+        Value some = LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::ne, v, b.i32(0));
+        return LLVM::SelectOp::create(rw, loc, some, b.i32(bits), b.i32(0));
+      };
+      return LLVM::SelectOp::create(rw, loc, upper, any(high), any(low));
+    };
+    SmallVector<Value> scores = b.elements(adaptor.getScores()), groups;
+    Grouping g = Grouping::of(cast<tile::FragType>(op.getSeen().getType()));
+    auto words = VectorType::get(g.size / 2, rw.getI32Type());
+    for (int64_t i = 0; i < g.groups; ++i) {
+      if (i)
+        ROCDL::SchedBarrier::create(rw, loc, kNoVectorAluAcross);
+      Value packed = LLVM::PoisonOp::create(rw, loc, words);
+      for (int64_t j = 0; j < g.size / 2; ++j) {
+        if (j)
+          ROCDL::SchedBarrier::create(rw, loc, kNoVectorAluAcross);
+        Value low = mask(scores[i * g.size + 2 * j], 0xffff), high = mask(scores[i * g.size + 2 * j + 1], 0xffff0000);
+        packed = LLVM::InsertElementOp::create(rw, loc, packed, LLVM::OrOp::create(rw, loc, low, high), b.i32(j));
+      }
+      groups.push_back(packed);
     }
-    rw.replaceOpWithMultiple(op, {flags});
+    rw.replaceOpWithMultiple(op, {groups});
     return success();
   }
 };
@@ -193,21 +221,13 @@ struct KeepPattern : TilePattern<tile::KeepOp> {
   using TilePattern::TilePattern;
   LogicalResult matchAndRewrite(tile::KeepOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
     auto type = cast<tile::FragType>(op.getA().getType());
-    ValueRange flags = adaptor.getFlags();
-    if (flags.size() != 8 || Grouping::of(type).size != 8 || tile::elementBytes(type.getElementType()) != 2)
+    if (adaptor.getFlags().size() != 1 || Grouping::of(type).size != 8 || tile::elementBytes(type.getElementType()) != 2)
       return rw.notifyMatchFailure(op, "only eight 16-bit elements a group");
     Location loc = op.getLoc();
-    RocdlBuilder b{rw, loc};
-    auto words = VectorType::get(4, rw.getI32Type());
-    Value mask = LLVM::PoisonOp::create(rw, loc, words);
-    for (int64_t i = 0; i < 4; ++i) {
-      Value low = LLVM::SelectOp::create(rw, loc, flags[2 * i], b.i32(0xffff), b.i32(0));
-      Value high = LLVM::SelectOp::create(rw, loc, flags[2 * i + 1], b.i32(0xffff0000), b.i32(0));
-      mask = LLVM::InsertElementOp::create(rw, loc, mask, LLVM::OrOp::create(rw, loc, low, high), b.i32(i));
-    }
+    Value mask = adaptor.getFlags()[0];
     SmallVector<Value> results;
     for (Value group : adaptor.getA()) {
-      Value bits = LLVM::AndOp::create(rw, loc, LLVM::BitcastOp::create(rw, loc, words, group), mask);
+      Value bits = LLVM::AndOp::create(rw, loc, LLVM::BitcastOp::create(rw, loc, mask.getType(), group), mask);
       results.push_back(LLVM::BitcastOp::create(rw, loc, group.getType(), bits));
     }
     rw.replaceOpWithMultiple(op, {results});

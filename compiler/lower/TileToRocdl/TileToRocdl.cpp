@@ -11,8 +11,7 @@ namespace attune {
 using namespace mlir;
 
 Grouping Grouping::of(tile::FragType t) {
-  // i1 flags are lane masks in scalar registers: never packed.
-  int64_t registers = t.registers(), most = t.getElementType().isF32() ? 16 : t.getElementType().isInteger(1) ? 1 : 8;
+  int64_t registers = t.registers(), most = t.getElementType().isF32() ? 16 : 8;
   int64_t size = std::min(registers, most);
   return {registers / size, size};
 }
@@ -81,6 +80,10 @@ void addConversions(TypeConverter &types) {
   types.addConversion([](Type t) { return t; });
   types.addConversion([](tile::FragType t, SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {
     Grouping g = Grouping::of(t);
+    if (t.getElementType().isInteger(1)) { // flags: 16-bit masks, two to a register, as the operands they clear
+      out.append(g.groups, VectorType::get(g.size / 2, IntegerType::get(t.getContext(), 32)));
+      return success();
+    }
     Type one = g.size == 1 ? t.getElementType() : Type(VectorType::get(g.size, t.getElementType()));
     out.append(g.groups, one);
     return success();
