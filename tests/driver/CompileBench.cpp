@@ -1,0 +1,95 @@
+// attune-compile-bench DIR [--runs N] [--limit-ms MS]: how long a warm compile of every spec in DIR
+// takes.
+//
+// Warm: the process has compiled the spec once, so that libraries are loaded and first-use set-up
+// is done. The figure is the median of N compiles, from a parsed spec to a code object. Fails if a
+// spec does not compile, if a kernel has scratch or spills, or if a median is over the limit; a
+// compiler that is fast by giving up is not fast.
+#include "CLI/CLI.hpp"
+#include "compiler/include/attune/Compiler.h"
+#include "compiler/spec/Spec.h"
+#include "fmt/format.h"
+#include <algorithm>
+#include <filesystem>
+
+using namespace attune;
+
+namespace {
+
+struct Row {
+  double coldMs = 0, medianMs = 0, worstMs = 0;
+  Resources resources;
+};
+
+Result<Row> measure(Compiler &compiler, const std::string &file, int runs) {
+  Result<spec::Model> model = spec::parseSpecFile(file, {});
+  if (!model)
+    return model.error();
+  Row row;
+  std::vector<double> times;
+  for (int run = 0; run <= runs; ++run) {
+    Result<KernelImage> image = compiler.compile(*model);
+    if (!image)
+      return image.error();
+    row.resources = image->sidecar.kernel.resources;
+    if (run == 0)
+      row.coldMs = image->sidecar.compileMs;
+    else
+      times.push_back(image->sidecar.compileMs);
+  }
+  std::sort(times.begin(), times.end());
+  row.medianMs = times[times.size() / 2];
+  row.worstMs = times.back();
+  return row;
+}
+
+/// Prints one line; true if the spec is within all limits.
+bool report(const std::string &name, const Result<Row> &row, double limitMs) {
+  if (!row) {
+    fmt::print("{:<20} {}\n", name, row.error().message);
+    return false;
+  }
+  const Resources &used = row->resources;
+  const bool spills = used.scratchBytes != 0 || used.vgprSpills != 0 || used.sgprSpills != 0;
+  const bool slow = row->medianMs > limitMs;
+  fmt::print("{:<20} {:>9.1f} {:>9.1f} {:>9.1f} {:>6} {:>6} {:>8} {:>5}{}{}\n", name, row->coldMs,
+             row->medianMs, row->worstMs, used.vgpr + used.agpr, used.sgpr, used.ldsBytes,
+             used.occupancy, spills ? "  SPILLS" : "", slow ? "  SLOW" : "");
+  return !spills && !slow;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app("compile times of every spec of a folder");
+  std::string folder;
+  int runs = 20;
+  double limitMs = 250;
+  app.add_option("folder", folder, "folder of .attn files")->required();
+  app.add_option("--runs", runs, "compiles of each spec")->check(CLI::PositiveNumber);
+  app.add_option("--limit-ms", limitMs, "the longest median allowed");
+  CLI11_PARSE(app, argc, argv);
+
+  Result<Compiler> compiler = Compiler::create();
+  if (!compiler) {
+    fmt::print("{}\n", compiler.error().message);
+    return 1;
+  }
+  std::error_code why;
+  std::vector<std::filesystem::path> files;
+  for (const auto &entry : std::filesystem::directory_iterator(folder, why))
+    if (entry.path().extension() == ".attn")
+      files.push_back(entry.path());
+  if (files.empty()) {
+    fmt::print("no .attn file in {}\n", folder);
+    return 1;
+  }
+  std::sort(files.begin(), files.end());
+
+  fmt::print("{:<20} {:>9} {:>9} {:>9} {:>6} {:>6} {:>8} {:>5}\n", "spec", "first ms", "median ms",
+             "worst ms", "vgpr", "sgpr", "lds", "waves");
+  bool good = true;
+  for (const std::filesystem::path &file : files)
+    good &= report(file.stem().string(), measure(*compiler, file.string(), runs), limitMs);
+  return good ? 0 : 1;
+}

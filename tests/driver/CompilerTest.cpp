@@ -1,0 +1,175 @@
+// The public face of the compiler: what an image says about itself, that every stage is the same
+// walk, and errors.
+#include "compiler/include/attune/Compiler.h"
+#include "compiler/spec/Spec.h"
+#include <catch2/catch.hpp>
+
+using namespace attune;
+
+namespace {
+
+constexpr const char *kCausal = R"(
+attention causal_small {
+  q     : bf16[tokens, 4, 128]
+  kv    : bf16[tokens, 2, 128]
+  out   : bf16
+  score = s
+  mask  = causal
+  lse   : natural
+}
+)";
+
+spec::Model parse(const std::string &text) {
+  Result<spec::Model> model = spec::parseSpec(text, {});
+  INFO((model ? "" : model.error().message));
+  REQUIRE(model);
+  return *model;
+}
+
+Compiler makeCompiler() {
+  Result<Compiler> compiler = Compiler::create();
+  REQUIRE(compiler);
+  return std::move(*compiler);
+}
+
+template <class T> T valueOf(Result<T> result) {
+  INFO((result ? "" : result.error().message));
+  REQUIRE(result);
+  return std::move(*result);
+}
+
+template <class T> Error errorOf(Result<T> result) {
+  REQUIRE_FALSE(result);
+  return result.error();
+}
+
+bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool isElf(const std::string &bytes) {
+  return bytes.substr(0, 4) == "\x7f"
+                               "ELF";
+}
+
+const KernelArg *findArg(const KernelReport &kernel, const std::string &name) {
+  for (const KernelArg &arg : kernel.args)
+    if (arg.name == name)
+      return &arg;
+  return nullptr;
+}
+
+TEST_CASE("an image says what was compiled and how to launch it") {
+  const spec::Model model = parse(kCausal);
+  Compiler compiler = makeCompiler();
+  const KernelImage image = valueOf(compiler.compile(model));
+  const Sidecar &sidecar = image.sidecar;
+  CHECK(isElf(std::string(image.codeObject.begin(), image.codeObject.end())));
+  CHECK(sidecar.problem.specName == "causal_small");
+  CHECK(sidecar.problem.numQHeads == 4);
+  CHECK(sidecar.problem.numKvHeads == 2);
+  CHECK(sidecar.problem.headDim == 128);
+  CHECK(sidecar.problem.lse == LseKind::Natural);
+  CHECK(sidecar.arch == "gfx950");
+  CHECK(sidecar.specDigest == model.digest);
+  CHECK(contains(sidecar.plan, "kv_tile="));
+  CHECK(contains(sidecar.llvmVersion, "22."));
+  CHECK(sidecar.compileMs > 0);
+
+  const KernelReport &kernel = sidecar.kernel;
+  CHECK(kernel.name == "causal_small");
+  CHECK(kernel.abiFingerprint == abiFingerprint(kernel.args));
+  for (const char *name :
+       {"q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k", "batch", "num_q_blocks"})
+    CHECK(findArg(kernel, name) != nullptr);
+  CHECK(findArg(kernel, "q_stride_batch") == nullptr); // varlen has none
+  const KernelArg &last = kernel.args.back();
+  CHECK(kernel.kernargBytes >= last.offset + last.size);
+  CHECK(kernel.grid.blockM > 0);
+  CHECK(kernel.grid.workgroupThreads % 64 == 0);
+  CHECK(kernel.resources.vgpr > 0);
+  CHECK(kernel.resources.ldsBytes > 0);
+  CHECK(kernel.resources.scratchBytes == 0);
+  CHECK(kernel.resources.occupancy >= 1);
+  CHECK(valueOf(sidecarFromJson(toJson(sidecar))).kernel.abiFingerprint == kernel.abiFingerprint);
+}
+
+TEST_CASE("equal inputs give equal bytes, in one compiler or two") {
+  const spec::Model model = parse(kCausal);
+  Compiler first = makeCompiler(), second = makeCompiler();
+  const std::vector<uint8_t> bytes = valueOf(first.compile(model)).codeObject;
+  CHECK(valueOf(first.compile(model)).codeObject == bytes);
+  CHECK(valueOf(second.compile(model)).codeObject == bytes);
+}
+
+TEST_CASE("every stage prints, and all are stages of what compile returns") {
+  const spec::Model model = parse(kCausal);
+  Compiler compiler = makeCompiler();
+  auto emit = [&](Stage stage) { return valueOf(compiler.emit(model, stage)); };
+  CHECK(contains(emit(Stage::Attn), "attn.kernel @causal_small"));
+  CHECK(contains(emit(Stage::Tile), "tile.kernel @causal_small"));
+  CHECK(contains(emit(Stage::Rocdl), "rocdl.mfma"));
+  CHECK(contains(emit(Stage::Llvm), "define amdgpu_kernel void @causal_small"));
+  CHECK(contains(emit(Stage::Isa), "v_mfma_f32_32x32x16_bf16"));
+  CHECK(isElf(emit(Stage::Object)));
+  const std::vector<uint8_t> bytes = valueOf(compiler.compile(model)).codeObject;
+  CHECK(emit(Stage::Hsaco) == std::string(bytes.begin(), bytes.end()));
+
+  const std::string attn = emit(Stage::Attn);
+  CHECK(valueOf(compiler.compileMlir(attn)).codeObject == bytes);
+  CHECK(valueOf(compiler.emitMlir(attn, Stage::Isa)) == emit(Stage::Isa));
+}
+
+TEST_CASE("options override the spec's schedule") {
+  const spec::Model model = parse(kCausal);
+  Compiler compiler = makeCompiler();
+  const KernelImage usual = valueOf(compiler.compile(model));
+  const int waves = usual.sidecar.kernel.grid.workgroupThreads / 64;
+  CompileOptions options;
+  options.knobs = {{"waves", waves == 4 ? "8" : "4"}};
+  const KernelImage other = valueOf(compiler.compile(model, options));
+  CHECK(other.sidecar.kernel.grid.workgroupThreads == 64 * (waves == 4 ? 8 : 4));
+  CHECK(other.sidecar.plan != usual.sidecar.plan);
+}
+
+TEST_CASE("what cannot be compiled is refused with the reason, and the compiler goes on") {
+  Compiler compiler = makeCompiler();
+  const spec::Model model = parse(kCausal);
+
+  CompileOptions options;
+  options.arch = "gfx000";
+  CHECK(contains(errorOf(compiler.compile(model, options)).message, "gfx950"));
+
+  options = {};
+  options.knobs = {{"waves", "many"}};
+  CHECK(contains(errorOf(compiler.compile(model, options)).message, "waves"));
+
+  spec::Model odd = model;
+  odd.problem.headDim = odd.problem.vHeadDim = 100;
+  const Error refused = errorOf(compiler.compile(odd));
+  CHECK(refused.code == ErrorCode::Unsupported);
+  CHECK(contains(refused.message, "100"));
+  CHECK(contains(valueOf(compiler.explain(odd)), "refused"));
+
+  CHECK(valueOf(compiler.compile(model)).codeObject.size() > 0);
+}
+
+TEST_CASE("attn text that is wrong is an error with its line") {
+  Compiler compiler = makeCompiler();
+  const Error syntax = errorOf(compiler.compileMlir("module {\n  nonsense\n}\n"));
+  CHECK(syntax.code == ErrorCode::InvalidSpec);
+  CHECK(contains(syntax.message, "<attn>:2:"));
+  CHECK(contains(errorOf(compiler.compileMlir("module {}")).message, "holds one attn.kernel"));
+}
+
+TEST_CASE("explain names the mask's intervals, the plan's reasons and the limits") {
+  Compiler compiler = makeCompiler();
+  const std::string text = valueOf(compiler.explain(parse(kCausal)));
+  for (const char *part :
+       {"4 heads of 128", "q1", "kv_tile", "LDS", "waves per SIMD", "cu_seqlens_q"}) {
+    INFO(text);
+    CHECK(contains(text, part));
+  }
+}
+
+} // namespace
