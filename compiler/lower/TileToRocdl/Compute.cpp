@@ -10,7 +10,7 @@ namespace {
 
 /// Each comparison of positions takes a pair of scalar registers. Left alone, the scheduler computes the masks of all
 /// elements first and spills; so elements are taken in groups that VALU and SALU instructions do not leave.
-constexpr int64_t kComparesAtOnce = 4;
+constexpr int64_t kComparesAtOnce = 2;
 /// Operand of llvm.amdgcn.sched.barrier: MFMA (0x8), VMEM (0x10) and DS (0x80) instructions may cross, ALU may not.
 constexpr int32_t kNoVectorAluAcross = 0x98;
 
