@@ -38,7 +38,17 @@ struct LdsReader {
   LinearLayout coords;
 };
 
-/// The worst of all instructions of a reader on a tile laid out like this.
-int worstConflict(const LdsLayout &, const LdsReader &);
+/// A reader written out, for counting on many layouts.
+struct LdsInstructions {
+  struct Place {
+    uint32_t row, byte;
+  };
+  LdsAccess access;
+  std::vector<Place> places; ///< 64 lanes of the first instruction, then of the second ...
+};
+LdsInstructions expand(const LdsReader &);
+
+/// The worst of all instructions on a tile laid out like this; stops counting at `enough`.
+int worstConflict(const LdsLayout &, const LdsInstructions &, int enough = 64);
 
 } // namespace attune::layout

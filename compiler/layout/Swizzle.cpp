@@ -1,9 +1,9 @@
-// The search walks candidate maps in the order of preference and stops at the first good one. It
-// tries a candidate on the first instruction of each reader only, where a bad one fails at once,
-// and on all of them when that one passes.
+// The search walks candidate maps in the order of preference and stops at the first good one; a bad
+// one mostly fails in the first phase of the first instruction.
 #include "compiler/layout/Swizzle.h"
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace attune::layout {
 
@@ -16,43 +16,44 @@ constexpr int maxRowBits = 5;
 
 class Search {
 public:
-  Search(int rowBytes, const std::vector<LdsReader> &readers)
-      : rowBytes_(rowBytes), readers_(readers) {
+  Search(int rowBytes, const std::vector<LdsReader> &readers) : rowBytes_(rowBytes) {
     for (const LdsReader &r : readers)
-      firstInstructions_.push_back({r.access, r.coords.sublayout({"lane"}, {"row", "byte"})});
+      readers_.push_back(expand(r));
     const int chunkBits =
         std::min(std::countr_zero(unsigned(rowBytes / chunkBytes)), bankChunkBits);
     for (uint32_t image = 0; image < 1u << chunkBits; ++image)
       if (std::popcount(image) <= 2)
         images_.push_back(image);
-    best_ = tryAll(LdsLayout::plain(rowBytes));
   }
 
   SwizzleChoice run(int rowBits) {
-    for (int bits = 1; bits <= rowBits && best_.worst > 1; ++bits)
-      for (int ones = 1; ones <= 2 * bits && best_.worst > 1; ++ones) {
-        std::vector<uint32_t> f;
-        extend(f, bits, ones);
-      }
+    // First for one without conflicts, where a candidate is out at its first one; then for the
+    // best.
+    for (int limit : {2, std::numeric_limits<int>::max()}) {
+      best_ = {LdsLayout::plain(rowBytes_), limit};
+      consider({});
+      for (int bits = 1; bits <= rowBits; ++bits)
+        for (int ones = 1; ones <= 2 * bits && best_.worst > 1; ++ones) {
+          std::vector<uint32_t> f;
+          extend(f, bits, ones);
+        }
+      if (best_.worst < limit)
+        break;
+    }
     return best_;
   }
 
 private:
-  SwizzleChoice tryAll(LdsLayout layout) const {
-    int worst = 1;
-    for (const LdsReader &r : readers_)
-      worst = std::max(worst, worstConflict(layout, r));
-    return {std::move(layout), worst};
-  }
-
+  /// Keeps `f` if it is better than the best so far.
   void consider(const std::vector<uint32_t> &f) {
-    const LdsLayout layout = LdsLayout::swizzled(rowBytes_, f);
-    for (const LdsReader &r : firstInstructions_)
-      if (worstConflict(layout, r) >= best_.worst)
+    LdsLayout layout = LdsLayout::swizzled(rowBytes_, f);
+    int worst = 1;
+    for (const LdsInstructions &r : readers_) {
+      worst = std::max(worst, worstConflict(layout, r, best_.worst));
+      if (worst >= best_.worst)
         return;
-    SwizzleChoice choice = tryAll(layout);
-    if (choice.worst < best_.worst)
-      best_ = std::move(choice);
+    }
+    best_ = {std::move(layout), worst};
   }
 
   /// Completes `f` to `bits` images with `ones` more set bits; the last image is not 0, or fewer
@@ -75,8 +76,7 @@ private:
   }
 
   int rowBytes_;
-  const std::vector<LdsReader> &readers_;
-  std::vector<LdsReader> firstInstructions_;
+  std::vector<LdsInstructions> readers_;
   std::vector<uint32_t> images_; ///< what a row bit may toggle
   SwizzleChoice best_;
 };

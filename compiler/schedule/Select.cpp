@@ -179,11 +179,11 @@ Result<Plan> choosePlan(const ProblemShape &problem, const target::Arch &arch,
   if (!complete(plan, 0, *given, problem, arch, fault))
     return *fault;
 
-  Result<target::Mma> mma = target::findMma(arch, problem.dtype, 32, plan.qPerWave, 16);
-  if (!mma)
-    return mma.error();
-  auto tiles = layout::attentionTileLayouts(mma->shape, plan.kvTile, problem.headDim,
-                                            problem.vHeadDim, plan.waves);
+  const layout::MmaShape mma = plan.mma();
+  if (auto found = target::findMma(arch, problem.dtype, mma.m, mma.n, mma.k); !found)
+    return found.error();
+  auto tiles =
+      layout::attentionTileLayouts(mma, plan.kvTile, problem.headDim, problem.vHeadDim, plan.waves);
   if (!tiles)
     return tiles.error();
   explainPlan(plan, *given, problem, arch, *tiles);
