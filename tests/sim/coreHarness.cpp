@@ -63,10 +63,11 @@ const Bytes &compileFile(const std::string &file) {
   if (!fresh)
     return at->second;
   std::string object = scratchDir() + "/" + file + ".o";
-  std::string command = file.ends_with(".s")
-                            ? "llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx950 -filetype=obj -o "
-                            : "clang-22 -x cl -cl-std=CL2.0 -O2 -target amdgcn-amd-amdhsa -mcpu=gfx950 -nogpulib "
-                              "-Xclang -finclude-default-header -c -o ";
+  std::string command =
+      file.ends_with(".s")
+          ? "llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx950 -filetype=obj -o "
+          : "clang-22 -x cl -cl-std=CL2.0 -O2 -target amdgcn-amd-amdhsa -mcpu=gfx950 -nogpulib "
+            "-Xclang -finclude-default-header -c -o ";
   if (runCommand(command + object + " " + kernelPath(file)))
     at->second = link(object);
   REQUIRE_FALSE(at->second.empty());
@@ -77,8 +78,8 @@ static std::string assembleObject(const std::string &text) {
   static int counter = 0;
   std::string base = scratchDir() + "/asm" + std::to_string(counter++);
   std::ofstream(base + ".s") << text;
-  REQUIRE(runCommand("llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx950 -filetype=obj -o " + base + ".o " + base +
-                     ".s"));
+  REQUIRE(runCommand("llvm-mc-22 -triple=amdgcn-amd-amdhsa -mcpu=gfx950 -filetype=obj -o " + base +
+                     ".o " + base + ".s"));
   return base + ".o";
 }
 
@@ -100,7 +101,8 @@ std::vector<uint32_t> assembleWords(const std::string &text) {
 std::string kernelText(const std::string &body, const std::string &extra) {
   return ".text\n.globl k\n.p2align 8\n.type k,@function\nk:\n" + body +
          "\n  s_endpgm\n.rodata\n.p2align 6\n.amdhsa_kernel k\n"
-         "  .amdhsa_user_sgpr_kernarg_segment_ptr 1\n  .amdhsa_next_free_vgpr 256\n  .amdhsa_next_free_sgpr 96\n"
+         "  .amdhsa_user_sgpr_kernarg_segment_ptr 1\n  .amdhsa_next_free_vgpr 256\n  "
+         ".amdhsa_next_free_sgpr 96\n"
          "  .amdhsa_accum_offset 128\n  .amdhsa_kernarg_size 64\n" +
          extra + "\n.end_amdhsa_kernel\n";
 }
@@ -113,7 +115,8 @@ Fixture::Fixture(const Bytes &codeObject) {
 }
 
 std::string Fixture::launch(const std::string &kernel, uint32_t workgroups, uint32_t threads,
-                            std::span<const uint8_t> args, attune::sim::RunOptions options, uint32_t dynamicLds) {
+                            std::span<const uint8_t> args, attune::sim::RunOptions options,
+                            uint32_t dynamicLds) {
   attune::sim::Launch l{.kernel = kernel,
                         .grid = {workgroups, 1, 1},
                         .block = {threads, 1, 1},

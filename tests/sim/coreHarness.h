@@ -1,5 +1,6 @@
-// Builds kernels for the simulator's tests from text, with LLVM's own tools, at test time: OpenCL C (clang-22) or assembly
-// (llvm-mc-22, ld.lld-22). Sources of some length are files in tests/sim/kernels.
+// Builds kernels for the simulator's tests from text, with LLVM's own tools, at test time: OpenCL C
+// (clang-22) or assembly (llvm-mc-22, ld.lld-22). Sources of some length are files in
+// tests/sim/kernels.
 #pragma once
 #include "runtime/sim/Simulator.h"
 #include <cstdint>
@@ -19,15 +20,16 @@ const std::string &scratchDir();
 std::string readText(const std::string &path);
 std::string kernelPath(const std::string &file);
 
-/// Code object of OpenCL C or assembly in tests/sim/kernels; built once per process. Empty if the tools fail.
+/// Code object of OpenCL C or assembly in tests/sim/kernels; built once per process. Empty if the
+/// tools fail.
 const Bytes &compileFile(const std::string &file);
 /// Code object of assembly text.
 Bytes assemble(const std::string &text);
 /// Bytes of instructions without a code object, in order.
 std::vector<uint32_t> assembleWords(const std::string &text);
 
-/// A kernel "k" of which only the instructions matter: kernarg pointer in s[0:1], workgroup id in s2, 128 VGPRs + 128
-/// AGPRs. `extra` holds further .amdhsa directives.
+/// A kernel "k" of which only the instructions matter: kernarg pointer in s[0:1], workgroup id in
+/// s2, 128 VGPRs + 128 AGPRs. `extra` holds further .amdhsa directives.
 std::string kernelText(const std::string &body, const std::string &extra = "");
 
 /// Kernel arguments in C layout order.
@@ -60,8 +62,9 @@ public:
     return data;
   }
   /// Launches; the error message, or "" and `stats`.
-  std::string launch(const std::string &kernel, uint32_t workgroups, uint32_t threads, std::span<const uint8_t> args,
-                     attune::sim::RunOptions options = {}, uint32_t dynamicLds = 0);
+  std::string launch(const std::string &kernel, uint32_t workgroups, uint32_t threads,
+                     std::span<const uint8_t> args, attune::sim::RunOptions options = {},
+                     uint32_t dynamicLds = 0);
 
   attune::sim::Simulator simulator;
   attune::sim::ModuleId module = 0;

@@ -2,6 +2,13 @@
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
+// The library's barrier(), without the library.
+static void sync(void) {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
 static uint gid(void) { return __builtin_amdgcn_workgroup_id_x() * 256 + __builtin_amdgcn_workitem_id_x(); }
 
 kernel void vector_add(global const float *a, global const float *b, global float *c, int n) {
@@ -63,11 +70,11 @@ kernel void lds_sum(global const float *in, global float *sums) {
   local float part[256];
   uint t = __builtin_amdgcn_workitem_id_x();
   part[t] = in[gid()];
-  barrier(CLK_LOCAL_MEM_FENCE);
+  sync();
   for (uint step = 128; step; step /= 2) {
     if (t < step)
       part[t] += part[t + step];
-    barrier(CLK_LOCAL_MEM_FENCE);
+    sync();
   }
   if (t == 0)
     sums[__builtin_amdgcn_workgroup_id_x()] = part[0];
@@ -75,7 +82,7 @@ kernel void lds_sum(global const float *in, global float *sums) {
 
 // An array indexed at run time that stays in scratch.
 kernel void scratch_sort(global const int *in, global int *out) {
-  int v[16];
+  volatile int v[16];
   uint i = gid();
   for (int k = 0; k < 16; ++k)
     v[k] = in[16 * i + k];
@@ -95,11 +102,11 @@ kernel void histogram(global const uchar *in, global uint *bins, global ulong *t
   local uint mine[256];
   uint t = __builtin_amdgcn_workitem_id_x();
   mine[t] = 0;
-  barrier(CLK_LOCAL_MEM_FENCE);
+  sync();
   for (int k = 0; k < 4; ++k)
     __opencl_atomic_fetch_add((local atomic_uint *)&mine[in[gid() * 4 + k]], 1, memory_order_relaxed,
                               memory_scope_work_group);
-  barrier(CLK_LOCAL_MEM_FENCE);
+  sync();
   __opencl_atomic_fetch_add((global atomic_uint *)&bins[t], mine[t], memory_order_relaxed, memory_scope_device);
   __opencl_atomic_fetch_max((global atomic_ulong *)total, (ulong)mine[t] << 32 | t, memory_order_relaxed,
                             memory_scope_device);
