@@ -10,7 +10,7 @@ namespace attune::schedule {
 /// of bytes.
 std::span<const int> supportedHeadDims();
 
-/// Types of q, k, v and out: those with a 16-bit MFMA and a 16-bit transposing read.
+/// Types of q, k and v: those with a 16-bit MFMA and a 16-bit transposing read.
 std::span<const DType> supportedDTypes();
 
 } // namespace attune::schedule

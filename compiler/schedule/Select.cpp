@@ -16,6 +16,7 @@ namespace {
 
 constexpr int headDims[] = {32, 64, 128};
 constexpr DType dtypes[] = {DType::BF16, DType::F16};
+constexpr DType outDtypes[] = {DType::BF16, DType::F16, DType::F32};
 
 /// Bytes that one LDS-DMA instruction of a wave moves, 16 a lane.
 constexpr int dmaBytes = 64 * 16;
@@ -39,11 +40,14 @@ Result<void> checkHeadDim(std::string_view field, int value) {
       pads ? *next : nearestLegal(headDims, value), pads ? ", padded with zeros" : ""));
 }
 
-Result<void> checkDType(std::string_view field, DType t) {
-  if (std::find(std::begin(dtypes), std::end(dtypes), t) != std::end(dtypes))
+Result<void> checkDType(std::string_view field, DType t, std::span<const DType> legal) {
+  if (std::find(legal.begin(), legal.end(), t) != legal.end())
     return {};
-  return unsupported(fmt::format("{} is {}; supported: bf16, fp16; nearest legal: {}", field,
-                                 nameOf(t), nameOf(DType::BF16)));
+  std::vector<std::string_view> names;
+  for (DType d : legal)
+    names.push_back(nameOf(d));
+  return unsupported(fmt::format("{} is {}; supported: {}; nearest legal: {}", field, nameOf(t),
+                                 fmt::join(names, ", "), names.front()));
 }
 
 Result<void> checkArch(const target::Arch &arch) {
@@ -60,7 +64,8 @@ Result<void> checkArch(const target::Arch &arch) {
 
 Result<void> checkProblem(const ProblemShape &p, const target::Arch &arch) {
   for (Result<void> check :
-       {checkDType("dtype of q, k and v", p.dtype), checkDType("dtype of out", p.outDtype),
+       {checkDType("dtype of q, k and v", p.dtype, dtypes),
+        checkDType("dtype of out", p.outDtype, outDtypes),
         checkHeadDim("head_dim", p.headDim), checkHeadDim("v_head_dim", p.vHeadDim)})
     if (!check)
       return check;
