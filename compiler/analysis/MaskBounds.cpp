@@ -91,23 +91,37 @@ std::optional<Interval> mergeExclusive(const RowSet &setA, const RowSet &setB, c
   return std::nullopt;
 }
 
-/// One of the two has no inner part, and the hull of both together is no larger than the two hulls.
-std::optional<Interval> mergeHulls(const Interval &a, const Interval &b) {
-  if (b.hasInner() && a.hasInner())
+/// Both hulls start at one key and both inner parts at one key, or all end there.
+bool shareAnEnd(const Interval &a, const Interval &b) {
+  return (a.anyLo == b.anyLo && a.allLo == b.allLo) || (a.anyHi == b.anyHi && a.allHi == b.allHi);
+}
+
+/// One has no inner part, and the hull of both together is no larger than the two hulls.
+bool shareAHull(const Interval &a, const Interval &b) {
+  auto holds = [](const Interval &outer, const Interval &inner) {
+    return provesLe(outer.anyLo, inner.anyLo) && provesLe(inner.anyHi, outer.anyHi);
+  };
+  return (!a.hasInner() || !b.hasInner()) && (a.anyLo == b.anyLo || holds(a, b) || holds(b, a));
+}
+
+/// Two intervals as one, if that loses nothing.
+std::optional<Interval> merge(const Interval &a, const Interval &b) {
+  Interval merged{minOf({a.anyLo, b.anyLo}), maxOf({a.anyHi, b.anyHi}), minOf({a.allLo, b.allLo}),
+                  maxOf({a.allHi, b.allHi})};
+  if (shareAnEnd(a, b))
+    return merged;
+  if (!shareAHull(a, b))
     return std::nullopt;
   const Interval &inner = a.hasInner() ? a : b;
-  bool sameStart = a.anyLo == b.anyLo;
-  bool aHoldsB = provesLe(a.anyLo, b.anyLo) && provesLe(b.anyHi, a.anyHi);
-  bool bHoldsA = provesLe(b.anyLo, a.anyLo) && provesLe(a.anyHi, b.anyHi);
-  if (!sameStart && !aHoldsB && !bHoldsA)
-    return std::nullopt;
-  return Interval{minOf({a.anyLo, b.anyLo}), maxOf({a.anyHi, b.anyHi}), inner.allLo, inner.allHi};
+  merged.allLo = inner.allLo;
+  merged.allHi = inner.allHi;
+  return merged;
 }
 
 bool mergeOnePair(std::vector<Interval> &intervals) {
   for (size_t i = 0; i < intervals.size(); ++i)
     for (size_t j = i + 1; j < intervals.size(); ++j)
-      if (std::optional<Interval> merged = mergeHulls(intervals[i], intervals[j])) {
+      if (std::optional<Interval> merged = merge(intervals[i], intervals[j])) {
         intervals[i] = *merged;
         intervals.erase(intervals.begin() + j);
         return true;
