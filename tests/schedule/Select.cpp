@@ -158,7 +158,7 @@ TEST_CASE("F51: the LDS budget is the chip's and an overrun is refused with need
 
 TEST_CASE("F53: types and chips that don't fit are refused in one line") {
   CHECK(refusal(problem(128, 128, DType::F32)) ==
-        "dtype of q, k and v is f32; supported: bf16, fp16, f32; nearest legal: bf16");
+        "dtype of q, k and v is f32; supported: bf16, fp16; nearest legal: bf16");
   ProblemShape p = problem(128);
   p.outDtype = DType::I8;
   CHECK(refusal(p) == "dtype of out is i8; supported: bf16, fp16, f32; nearest legal: bf16");
