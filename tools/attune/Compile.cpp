@@ -1,6 +1,7 @@
 // attune compile and attune explain.
 #include "runtime/launch/File.h"
 #include "runtime/launch/KernelFile.h"
+#include "tools/attune/Report.h"
 #include "tools/attune/Source.h"
 #include <cstdio>
 #include <fmt/format.h>

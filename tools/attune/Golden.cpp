@@ -1,6 +1,5 @@
 // Making, writing, reading and comparing golden records.
 #include "tools/attune/Golden.h"
-#include "runtime/abi/Digest.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -8,14 +7,6 @@
 namespace attune::tool {
 
 namespace {
-
-struct HashedStage {
-  const char *name;
-  Stage stage;
-};
-/// In the order of lowering. Text without locations, so that moving a file moves no hash.
-constexpr HashedStage hashedStages[] = {
-    {"attn", Stage::Attn}, {"tile", Stage::Tile}, {"llvm", Stage::Llvm}, {"isa", Stage::Isa}};
 
 struct ClassRow {
   std::string_view start, name;
@@ -59,18 +50,6 @@ std::string_view takeLine(std::string_view &text) {
   return line.substr(first, line.find_last_not_of(space) - first + 1);
 }
 
-Fields resourceFields(const Resources &r) {
-  std::vector<std::pair<const char *, int>> values{
-      {"agpr", r.agpr},           {"lds_bytes", r.ldsBytes},
-      {"occupancy", r.occupancy}, {"scratch_bytes", r.scratchBytes},
-      {"sgpr", r.sgpr},           {"sgpr_spills", r.sgprSpills},
-      {"vgpr", r.vgpr},           {"vgpr_spills", r.vgprSpills}};
-  Fields fields;
-  for (auto [name, value] : values)
-    fields.emplace_back(name, std::to_string(value));
-  return fields;
-}
-
 std::string valueOf(const Fields &fields, const std::string &key) {
   for (const auto &[name, value] : fields)
     if (name == key)
@@ -98,28 +77,6 @@ Fields instructionClasses(std::string_view isa) {
   for (const auto &[name, count] : counts)
     fields.emplace_back(name, std::to_string(count));
   return fields;
-}
-
-Result<Golden> describeKernel(Compiler &compiler, const spec::Model &model,
-                              const CompileOptions &options) {
-  auto image = compiler.compile(model, options);
-  if (!image)
-    return image.error();
-  Golden golden;
-  golden.origin = {{"arch", image->sidecar.arch},
-                   {"llvm", image->sidecar.llvmVersion},
-                   {"plan", image->sidecar.plan}};
-  golden.stages.emplace_back("spec", model.digest);
-  for (auto [name, stage] : hashedStages) {
-    auto text = compiler.emit(model, stage, options);
-    if (!text)
-      return text.error();
-    golden.stages.emplace_back(name, sha256Hex(*text));
-    if (stage == Stage::Isa)
-      golden.classes = instructionClasses(*text);
-  }
-  golden.resources = resourceFields(image->sidecar.kernel.resources);
-  return golden;
 }
 
 std::string Golden::str() const {

@@ -5,7 +5,7 @@
 // instructions of each class its ISA has. The first stage that differs is where a change began; the
 // other two groups say what it cost.
 #pragma once
-#include "compiler/include/attune/Compiler.h"
+#include "runtime/abi/Result.h"
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,9 +27,6 @@ struct Golden {
   /// The first stage whose hash differs, or "" if none.
   std::string firstMovedStage(const Golden &other) const;
 };
-
-/// Compiles a spec and describes every stage.
-Result<Golden> describeKernel(Compiler &, const spec::Model &, const CompileOptions &);
 
 /// Instructions per class of ISA text, sorted by class.
 Fields instructionClasses(std::string_view isa);

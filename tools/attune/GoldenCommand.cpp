@@ -2,7 +2,7 @@
 #include "compiler/spec/Spec.h"
 #include "runtime/launch/File.h"
 #include "tools/attune/CommandLine.h"
-#include "tools/attune/Golden.h"
+#include "tools/attune/GoldenKernel.h"
 #include "tools/attune/Progress.h"
 #include <algorithm>
 #include <chrono>

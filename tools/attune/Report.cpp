@@ -2,7 +2,6 @@
 // "nan".
 #include "tools/attune/Report.h"
 #include "runtime/launch/HostTensor.h"
-#include "tools/attune/Source.h"
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -122,6 +121,15 @@ bool RunReport::ok() const {
     if (!n.comparison->ok)
       return false;
   return true;
+}
+
+std::string resourcesText(const Resources &r) {
+  std::string text =
+      fmt::format("vgpr {}  agpr {}  sgpr {}  lds {} B  scratch {} B  occupancy {} waves/SIMD",
+                  r.vgpr, r.agpr, r.sgpr, r.ldsBytes, r.scratchBytes, r.occupancy);
+  if (r.vgprSpills || r.sgprSpills)
+    text += fmt::format("  spills {} vgpr {} sgpr", r.vgprSpills, r.sgprSpills);
+  return text;
 }
 
 std::string asText(const RunReport &r) {

@@ -26,6 +26,9 @@ struct RunReport {
   bool ok() const;
 };
 
+/// "vgpr 128  agpr 0  ..."
+std::string resourcesText(const Resources &);
+
 std::string asText(const RunReport &);
 std::string asJson(const RunReport &);
 /// For a command that came to no report: {"ok": false, "error": ...}.

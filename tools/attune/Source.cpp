@@ -80,13 +80,4 @@ Result<std::string> emitSource(const Source &source, Stage stage, const SpecArgs
                       : compiler->emitMlir(source.mlir, stage, compileOptions(args));
 }
 
-std::string resourcesText(const Resources &r) {
-  std::string text =
-      fmt::format("vgpr {}  agpr {}  sgpr {}  lds {} B  scratch {} B  occupancy {} waves/SIMD",
-                  r.vgpr, r.agpr, r.sgpr, r.ldsBytes, r.scratchBytes, r.occupancy);
-  if (r.vgprSpills || r.sgprSpills)
-    text += fmt::format("  spills {} vgpr {} sgpr", r.vgprSpills, r.sgprSpills);
-  return text;
-}
-
 } // namespace attune::tool

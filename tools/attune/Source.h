@@ -24,7 +24,4 @@ CompileOptions compileOptions(const SpecArgs &);
 Result<KernelImage> compileSource(const Source &, const SpecArgs &);
 Result<std::string> emitSource(const Source &, Stage, const SpecArgs &);
 
-/// "vgpr 128  agpr 0  ...", for reports.
-std::string resourcesText(const Resources &);
-
 } // namespace attune::tool

@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""The attune command from outside: options, files, exit codes (0 right, 1 wrong, 2 refused), JSON.
+
+    cli_test.py ATTUNE ROOT      ATTUNE: the command; ROOT: the source tree, for specs/
+"""
+import json
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+ATTUNE, ROOT = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+CAUSAL, DENSE = ROOT / "specs/causal_gqa.attn", ROOT / "specs/vit.attn"
+SMALL = """attention small {
+  q, kv : bf16[tokens, 2 / 1, 64]
+  mask  = causal
+  lse   : f32 natural
+}
+"""
+
+
+def npy(descr, shape, data):
+    """The bytes of a .npy file, by the format's own document."""
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data
+
+
+def members(path):
+    """Name and raw elements of each array of an .npz."""
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        return {n: archive.read(n)[10 + struct.unpack("<H", archive.read(n)[8:10])[0] :] for n in archive.namelist()}
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.small = self.folder / "small.attn"
+        self.small.write_text(SMALL)
+
+    def attune(self, *args, code=0):
+        run = subprocess.run([ATTUNE, *map(str, args)], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(run.returncode, code, f"attune {' '.join(map(str, args))}\n{run.stdout}{run.stderr}")
+        return run
+
+    def report(self, *args, code=0):
+        return json.loads(self.attune("run", *args, "--json", code=code).stdout)
+
+    def refused(self, *args):
+        """What is said on stderr; nothing else may have happened."""
+        return self.attune(*args, code=2).stderr
+
+    # --- usage ---------------------------------------------------------------------------------------------------
+
+    def test_help_names_the_commands(self):
+        text = self.attune("--help").stdout
+        for command in ("compile", "run", "explain", "golden"):
+            self.assertIn(command, text)
+
+    def test_wrong_usage_is_refused(self):
+        self.refused()
+        self.refused("fly")
+        self.refused("run")
+        self.assertIn("--nothing", self.refused("run", self.small, "--nothing"))
+        self.assertIn("'x' is not a whole number", self.refused("run", self.small, "--q-lens", "5,x"))
+        self.assertIn("a length must be 0 or more, got -5", self.refused("run", self.small, "--q-lens=-5"))
+        self.assertIn("'width' is not of the form name=value", self.refused("run", self.small, "--set", "width"))
+        self.assertIn("not a number", self.refused("run", self.small, "--scalar", "a=b"))
+        self.refused("run", self.small, "--q-lens", "5", "--q-len", "5")
+        self.assertIn("each sequence needs both", self.refused("run", self.small, "--q-lens", "5,6", "--kv-lens", "5"))
+
+    def test_files_that_are_not_there_or_not_right(self):
+        self.assertIn("none.attn", self.refused("run", "none.attn"))
+        self.assertIn("none.hsaco", self.refused("run", "none.hsaco"))
+        (self.folder / "bad.attn").write_text(SMALL.replace("causal", "cusal"))
+        error = self.refused("compile", "bad.attn")
+        self.assertIn("bad.attn:3:11: error", error)
+        self.assertIn("causal", error)
+        self.assertIs(self.report("bad.attn", code=2)["ok"], False)
+        self.assertIn("--set", self.refused("compile", "x.mlir", "--set", "a=1"))
+        (self.folder / "bad.mlir").write_text("module {")
+        self.refused("compile", "bad.mlir")
+
+    # --- compile and explain -------------------------------------------------------------------------------------
+
+    def test_every_stage_can_be_shown(self):
+        for stage, sign in (("attn", "attn.kernel"), ("tile", "tile."), ("rocdl", "rocdl."), ("llvm", "define"), ("isa", "v_mfma")):
+            self.assertIn(sign, self.attune("compile", CAUSAL, "--emit", stage).stdout, stage)
+        self.assertIn("name the file with -o", self.refused("compile", CAUSAL, "--emit", "object"))
+        self.attune("compile", CAUSAL, "--emit", "object", "-o", "x.o")
+        self.assertEqual((self.folder / "x.o").read_bytes()[:4], b"\x7fELF")
+        self.refused("compile", CAUSAL, "--emit", "ptx")
+        self.refused("compile", CAUSAL, "--arch", "gfx90a")
+
+    def test_the_attn_dialect_is_a_source_too(self):
+        self.attune("compile", self.small, "--emit", "attn", "-o", "small.mlir")
+        from_mlir = self.attune("compile", "small.mlir", "--emit", "isa").stdout
+        self.assertEqual(from_mlir, self.attune("compile", self.small, "--emit", "isa").stdout)
+        self.assertIn("vgpr", self.attune("explain", "small.mlir").stdout)
+        self.attune("run", "small.mlir", "--q-lens", "3", "--out", "a.npz")
+        self.attune("run", self.small, "--q-lens", "3", "--out", "b.npz")
+        self.assertEqual(members(self.folder / "a.npz"), members(self.folder / "b.npz"))
+        self.assertIn("--check", self.refused("run", "small.mlir", "--check"))
+
+    def test_a_saved_kernel_runs(self):
+        self.attune("compile", self.small, "-o", "k.hsaco")
+        self.assertEqual((self.folder / "k.hsaco").read_bytes()[:4], b"\x7fELF")
+        sidecar = json.loads((self.folder / "k.json").read_text())
+        self.assertEqual(self.report("k.hsaco")["kernels"][0]["vgpr"], sidecar["kernel"]["resources"]["vgpr"])
+        self.assertIn("--knob", self.refused("run", "k.hsaco", "--knob", "waves=2"))
+        (self.folder / "k.json").write_text("{}")
+        self.refused("run", "k.hsaco")
+
+    def test_explain_says_what_and_why(self):
+        text = self.attune("explain", CAUSAL).stdout
+        for word in ("causal_gqa", "mask", "plan"):
+            self.assertIn(word, text)
+
+    # --- run -----------------------------------------------------------------------------------------------------
+
+    def test_a_checked_run(self):
+        r = self.report(CAUSAL, "--q-lens", "1,7,40", "--kv-lens", "30,7,70", "--check")
+        self.assertIs(r["ok"], True)
+        self.assertGreater(r["max_abs_err"], 0)
+        self.assertLess(r["max_abs_err"], 1e-2)
+        self.assertLess(r["lse_max_abs_err"], 1e-3)
+        self.assertEqual(r["tolerance"].split(",")[1], " 2 ulp of bf16)")
+        self.assertGreater(r["compile_ms"], 0)
+        self.assertIn(r["worst"]["tensor"], ("out", "lse"))
+        kernel = r["kernels"][0]
+        for key in ("vgpr", "agpr", "sgpr", "lds_bytes", "scratch_bytes", "occupancy"):
+            self.assertIsInstance(kernel[key], int)
+        self.assertEqual(kernel["scratch_bytes"], 0)
+        text = self.attune("run", CAUSAL, "--q-lens", "3", "--check").stdout
+        self.assertIn("ok: agrees with the float64 oracle", text)
+        self.assertIn("occupancy", text)
+
+    def test_empty_and_short_calls(self):
+        for q, kv in (("0", "5"), ("0", "0"), ("3", "0"), ("5", "2"), ("0,3,0,2", "0,0,4,1")):
+            self.assertIs(self.report(self.small, "--q-lens", q, "--kv-lens", kv, "--check")["ok"], True, f"{q} {kv}")
+            self.assertIs(self.report(DENSE, "--q-lens", q, "--kv-lens", kv, "--check")["ok"], True, f"dense {q} {kv}")
+
+    def test_dense_calls_of_unequal_lengths_run_one_by_one(self):
+        r = self.report(DENSE, "--q-lens", "3,5", "--kv-lens", "4,4", "--check", "--out", "o.npz")
+        self.assertEqual([c["lengths"] for c in r["calls"]], ["q 3  kv 4", "q 5  kv 4"])
+        self.assertIn("one by one", " ".join(r["notes"]))
+        self.assertEqual(set(members(self.folder / "o.npz")), {"out.0.npy", "out.1.npy"})
+        one = self.report(DENSE, "--batch", "2", "--q-len", "3", "--kv-len", "4", "--check")
+        self.assertEqual(len(one["calls"]), 1)
+
+    def test_results_depend_on_the_seed_and_on_nothing_else(self):
+        def out(name, *args):
+            self.attune("run", self.small, "--q-lens", "70,3", "--out", name, *args)
+            return members(self.folder / name)
+
+        first = out("a.npz", "--threads", "1")
+        self.assertEqual(first, out("b.npz", "--threads", "3"))
+        self.assertNotEqual(first, out("c.npz", "--seed", "2"))
+
+    def test_inputs_from_files(self):
+        rows, keys = 2, 3
+        one, two = struct.pack("<H", 0x3F80), struct.pack("<f", 2.0)
+        arrays = self.folder / "arrays"
+        arrays.mkdir()
+        (arrays / "q.npy").write_bytes(npy("<u2", f"({rows}, 2, 64)", one * rows * 2 * 64))
+        (arrays / "k.npy").write_bytes(npy("<u2", f"({keys}, 1, 64)", one * keys * 64))
+        (arrays / "v.npy").write_bytes(npy("<f4", f"({keys}, 1, 64)", two * keys * 64))
+        with zipfile.ZipFile(self.folder / "in.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in ("q", "k", "v"):
+                archive.write(arrays / f"{name}.npy", f"{name}.npy")
+        for source in ("arrays", "in.npz"):
+            r = self.report(self.small, "--inputs", source, "--out", "o.npz", "--check")
+            self.assertIs(r["ok"], True)
+            self.assertIn("v: rounded from f32 to bf16", r["notes"])
+            self.assertEqual(members(self.folder / "o.npz")["out.npy"], struct.pack("<H", 0x4000) * rows * 2 * 64)
+
+        (arrays / "mask.npy").write_bytes(npy("|b1", "(1,)", b"\1"))
+        self.assertIn("the spec has no tensor mask", self.refused("run", self.small, "--inputs", "arrays"))
+        (arrays / "mask.npy").unlink()
+        (arrays / "v.npy").write_bytes(npy("<u2", f"({keys}, 2, 64)", one * keys * 2 * 64))
+        self.assertIn("v: dimension 1 (num_kv_heads) must be 1, got 2", self.refused("run", self.small, "--inputs", "arrays"))
+        (self.folder / "cut.npz").write_bytes((self.folder / "in.npz").read_bytes()[:-30])
+        self.assertIn("cut.npz", self.refused("run", self.small, "--inputs", "cut.npz"))
+
+    def test_parameters_change_the_kernel(self):
+        spec = ROOT / "specs/mistral_window.attn"
+        out = {}
+        for width in (1, 64):
+            self.assertIs(self.report(spec, "--set", f"width={width}", "--q-lens", "3", "--kv-lens", "90", "--check", "--out", "o.npz")["ok"], True)
+            out[width] = members(self.folder / "o.npz")
+        self.assertNotEqual(out[1], out[64])
+        self.assertIn("width", self.refused("run", spec, "--set", "wdith=3"))
+        self.assertIn("at least 1, got 0", self.refused("run", spec, "--set", "width=0"))
+
+    # --- golden --------------------------------------------------------------------------------------------------
+
+    def test_golden_files(self):
+        specs, golden = self.folder / "specs", self.folder / "golden"
+        specs.mkdir()
+        (specs / "small.attn").write_text(SMALL)
+        where = ("--specs", specs, "--golden", golden)
+        self.assertIn("has no golden file", self.attune("golden", "check", *where, code=1).stdout)
+        self.refused("golden", "bless", *where)
+        self.refused("golden", "bless", *where, "--cause", "mood", "--reason", "x")
+        bless = ("golden", "bless", *where, "--cause", "spec", "--reason", "a first variant")
+        self.assertIn("wrote small", self.attune(*bless).stdout)
+        self.assertIn("nothing moved", self.attune("golden", "check", *where).stdout)
+        self.assertIn("nothing written", self.attune(*bless).stdout)
+        log = (golden / "LOG.md").read_text()
+        self.assertEqual(log.count("a first variant [small]"), 1)
+
+        # Text, not place: another folder and a comment move nothing.
+        (specs / "small.attn").write_text("// A comment.\n" + SMALL)
+        self.attune("golden", "check", *where)
+        (specs / "small.attn").write_text(SMALL.replace("causal", "window(64)"))
+        text = self.attune("golden", "check", *where, code=1).stdout
+        self.assertIn("the first stage that moved is spec", text)
+        self.assertIn("vgpr", text)
+        file = next(golden.glob("small.*.golden"))
+        (specs / "small.attn").write_text(SMALL)
+        isa = next(line for line in file.read_text().splitlines() if line.startswith("sha256.isa"))
+        file.write_text(file.read_text().replace(isa, "sha256.isa 0"))
+        self.assertIn("the first stage that moved is isa", self.attune("golden", "check", *where, code=1).stdout)
+        file.rename(golden / file.name.replace("small", "gone"))
+        text = self.attune("golden", "check", *where, code=1).stdout
+        self.assertIn("gone: has a golden file but no spec", text)
+        self.attune(*bless[:-1], "tidied")
+        self.assertEqual([f.name for f in golden.glob("*.golden")], [file.name])
+        self.refused("golden", "check", "--specs", self.folder / "nowhere", "--golden", golden)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
