@@ -30,46 +30,65 @@ KvRange emitKvRange(const TileBuilder &t, const KernelFrame &f, const analysis::
   };
   KvRange r;
   r.tileKeys = keys;
-  r.hasUnseenKeys = !bounds.exact || bounds.intervals.size() > 1;
+  r.intervals = int64_t(bounds.intervals.size());
+  r.hasUnseenKeys = !bounds.exact || r.intervals > 1;
   Value zero = t.i32(0), previousEnd = zero;
-  SmallVector<Value> starts;
+  SmallVector<Value> starts, ends;
+  SmallVector<int64_t> intervalOf; // of each round
   for (auto [index, interval] : llvm::enumerate(bounds.intervals)) {
-    Value anyLo = t.maxS(value(interval.anyLo), zero), anyHi = t.minS(value(interval.anyHi), t.sub(f.kvLen, t.i32(1)));
+    Value lastKey = t.sub(f.kvLen, t.i32(1));
+    Value anyLo = t.maxS(value(interval.anyLo), zero), anyHi = t.minS(value(interval.anyHi), lastKey);
     Value endKey = t.maxS(t.add(anyHi, t.i32(1)), zero);
     r.firstKey = index == 0 ? anyLo : t.minS(r.firstKey, anyLo);
     r.endKey = index == 0 ? endKey : t.maxS(r.endKey, endKey);
     Value start = t.maxS(t.shrS(anyLo, log), previousEnd);
     Value end = t.maxS(t.shrS(t.add(endKey, t.i32(keys - 1)), log), start);
-    Value fullStart = start, fullEnd = start;
-    if (!noInner(interval)) {
+    if (noInner(interval)) {
+      r.rounds.push_back({start, end, end, {}, {}});
+    } else {
+      Value fullStart = start;
       if (!noHead(interval))
         fullStart = t.minS(t.maxS(t.shrS(t.add(value(interval.allLo), t.i32(keys - 1)), log), start), end);
-      fullEnd = t.minS(t.maxS(t.shrS(t.add(t.minS(value(interval.allHi), t.sub(f.kvLen, t.i32(1))), t.i32(1)), log), fullStart), end);
-      if (fullStart != start)
-        r.phases.push_back({start, fullStart, true, int(index)});
-      r.phases.push_back({fullStart, fullEnd, false, int(index)});
+      Value pastInner = t.shrS(t.add(t.minS(value(interval.allHi), lastKey), t.i32(1)), log);
+      Value fullEnd = t.minS(t.maxS(pastInner, fullStart), end);
+      r.rounds.push_back({start, fullStart, fullEnd, {}, {}});
+      r.rounds.push_back({fullEnd, end, end, {}, {}});
     }
-    r.phases.push_back({fullEnd, end, true, int(index)});
+    intervalOf.resize(r.rounds.size(), int64_t(index));
     starts.push_back(start);
-    r.intervalEnds.push_back(end);
+    ends.push_back(end);
     previousEnd = end;
   }
   // Backwards: where to go after each interval. One past the last tile lies beyond endKey.
-  Value following = previousEnd;
-  r.followingTiles.resize(starts.size());
+  SmallVector<Value> following(starts.size());
+  Value next = previousEnd;
   for (int i = int(starts.size()) - 1; i >= 0; --i) {
-    r.followingTiles[i] = following;
-    following = t.select(t.cmp(arith::CmpIPredicate::slt, starts[i], r.intervalEnds[i]), starts[i], following);
+    following[i] = next;
+    next = t.select(t.cmp(arith::CmpIPredicate::slt, starts[i], ends[i]), starts[i], next);
   }
-  r.firstTile = following;
+  r.firstTile = next;
+  for (auto [round, i] : llvm::zip(r.rounds, intervalOf)) {
+    round.intervalEnd = ends[i];
+    round.following = following[i];
+  }
   return r;
 }
 
-Value KvRange::next(const TileBuilder &t, const Phase &p, Value tile) const {
+Round KvRange::select(const TileBuilder &t, Value index) const {
+  Round chosen = rounds.back();
+  for (int i = int(rounds.size()) - 2; i >= 0; --i) {
+    Value here = t.cmp(arith::CmpIPredicate::eq, index, t.i32(i));
+    for (Value Round::*field : {&Round::begin, &Round::middle, &Round::end, &Round::intervalEnd, &Round::following})
+      chosen.*field = t.select(here, rounds[i].*field, chosen.*field);
+  }
+  return chosen;
+}
+
+Value KvRange::next(const TileBuilder &t, const Round &round, Value tile) const {
   Value plusOne = t.add(tile, t.i32(1));
-  if (intervalEnds.size() == 1)
+  if (intervals == 1)
     return plusOne;
-  return t.select(t.cmp(arith::CmpIPredicate::eq, plusOne, intervalEnds[p.interval]), followingTiles[p.interval], plusOne);
+  return t.select(t.cmp(arith::CmpIPredicate::eq, plusOne, round.intervalEnd), round.following, plusOne);
 }
 
 } // namespace attune

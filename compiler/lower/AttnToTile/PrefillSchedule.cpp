@@ -24,6 +24,14 @@ using namespace mlir;
 
 namespace {
 
+/// What goes from tile to tile: the softmax state and the LDS buffer that the next tile is in.
+struct Carried {
+  SoftmaxState state;
+  Value buffer;
+  SmallVector<Value> values() const { return {state.m, state.l, state.o, buffer}; }
+  static Carried from(ValueRange v) { return {{v[0], v[1], v[2]}, v[3]}; }
+};
+
 class PrefillSchedule {
 public:
   PrefillSchedule(const TileBuilder &t, KernelFrame &f, attn::KernelOp op, const schedule::Plan &plan, const TileShapes &shapes,
@@ -40,8 +48,11 @@ private:
   Value blockView(const TileBuilder &t, const RowSource &r) const;
   void loadQ(const TileBuilder &t);
   tile::DmaOp fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex, Value buffer) const;
-  /// One run of tiles; returns the state and the buffer in use after it.
-  std::pair<SoftmaxState, Value> emitPhase(const TileBuilder &t, const Phase &phase, const SoftmaxState &state, Value buffer) const;
+  /// All rounds; returns the state after them.
+  SoftmaxState emitRounds(const TileBuilder &t, Carried carried) const;
+  Carried emitRound(const TileBuilder &t, const Round &round, Carried carried, bool masked, bool unmasked) const;
+  /// Tiles [begin, end) of a round.
+  Carried emitTiles(const TileBuilder &t, const Round &round, Value begin, Value end, bool masked, const Carried &carried) const;
   Value emitScores(const TileBuilder &t, Value buffer) const;
   Value applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked) const;
   /// `seen`, if given, are the keys whose values may be used.
@@ -130,32 +141,58 @@ Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value see
   return o;
 }
 
-std::pair<SoftmaxState, Value> PrefillSchedule::emitPhase(const TileBuilder &t, const Phase &phase, const SoftmaxState &state,
-                                                          Value buffer) const {
-  auto loop = scf::ForOp::create(t.b, t.loc, phase.begin, phase.end, t.i32(1), ValueRange{state.m, state.l, state.o, buffer});
+Carried PrefillSchedule::emitTiles(const TileBuilder &t, const Round &round, Value begin, Value end, bool masked,
+                                   const Carried &carried) const {
+  auto loop = scf::ForOp::create(t.b, t.loc, begin, end, t.i32(1), carried.values());
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(loop.getBody());
   Value tileIndex = loop.getInductionVar();
-  SoftmaxState in{loop.getRegionIterArg(0), loop.getRegionIterArg(1), loop.getRegionIterArg(2)};
-  Value cur = loop.getRegionIterArg(3);
+  auto [in, cur] = Carried::from(loop.getRegionIterArgs());
   Value other = arith::XOrIOp::create(t.b, t.loc, cur, t.i32(1));
 
   tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(vDmas_), /*lds=*/true);
   tile::BarrierOp::create(t.b, t.loc);
-  Value next = range_.next(t, phase, tileIndex);
+  Value next = range_.next(t, round, tileIndex);
   fetchTile(t, f_.k, kLds_, next, other);
   fetchTile(t, f_.v, vLds_, next, other);
-  Value scores = applyScoreAndMask(t, emitScores(t, cur), tileIndex, phase.masked);
+  Value scores = applyScoreAndMask(t, emitScores(t, cur), tileIndex, masked);
   auto [out, weights] = softmax_.step(t, in, scores);
   tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(kDmas_ + vDmas_), /*lds=*/false);
   tile::BarrierOp::create(t.b, t.loc);
   // The view's bounds zero the keys outside the hull; those inside that nobody sees are told by the scores.
   Value seen;
-  if (phase.masked && range_.hasUnseenKeys)
+  if (masked && range_.hasUnseenKeys)
     seen = tile::SeenOp::create(t.b, t.loc, shapes_.seen, scores);
   out.o = emitOutput(t, weights, seen, out.o, cur);
-  scf::YieldOp::create(t.b, t.loc, ValueRange{out.m, out.l, out.o, other});
-  return {{loop.getResult(0), loop.getResult(1), loop.getResult(2)}, loop.getResult(3)};
+  scf::YieldOp::create(t.b, t.loc, Carried{out, other}.values());
+  return Carried::from(loop.getResults());
+}
+
+Carried PrefillSchedule::emitRound(const TileBuilder &t, const Round &round, Carried carried, bool masked, bool unmasked) const {
+  if (masked)
+    carried = emitTiles(t, round, round.begin, round.middle, /*masked=*/true, carried);
+  if (unmasked)
+    carried = emitTiles(t, round, round.middle, round.end, /*masked=*/false, carried);
+  return carried;
+}
+
+SoftmaxState PrefillSchedule::emitRounds(const TileBuilder &t, Carried carried) const {
+  auto hasMasked = [](const Round &r) { return r.hasMasked(); };
+  auto hasFree = [](const Round &r) { return r.hasFree(); };
+  if (llvm::count_if(range_.rounds, hasMasked) <= 1 && llvm::count_if(range_.rounds, hasFree) <= 1) {
+    for (const Round &round : range_.rounds)
+      carried = emitRound(t, round, carried, round.hasMasked(), round.hasFree());
+    return carried.state;
+  }
+  // A body needed more than once is emitted once, in a loop over the rounds.
+  auto loop = scf::ForOp::create(t.b, t.loc, t.i32(0), t.i32(int64_t(range_.rounds.size())), t.i32(1), carried.values());
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(loop.getBody());
+  Round round = range_.select(t, loop.getInductionVar());
+  Carried out = emitRound(t, round, Carried::from(loop.getRegionIterArgs()), llvm::any_of(range_.rounds, hasMasked),
+                          llvm::any_of(range_.rounds, hasFree));
+  scf::YieldOp::create(t.b, t.loc, out.values());
+  return Carried::from(loop.getResults()).state;
 }
 
 void PrefillSchedule::emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const {
@@ -187,10 +224,9 @@ void PrefillSchedule::emit(const TileBuilder &t) {
     lseView_ = blockView(t, f_.lse);
   kDmas_ = fetchTile(t, f_.k, kLds_, range_.firstTile, buffer).instructions();
   vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer).instructions();
-  SoftmaxState state = softmax_.initial(t);
-  for (const Phase &phase : range_.phases)
-    std::tie(state, buffer) = emitPhase(t, phase, state, buffer);
-  emitEpilogue(t, state);
+  // Q is there before the loops, so no wait for it ends up in one.
+  tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(kDmas_ + vDmas_), /*lds=*/false);
+  emitEpilogue(t, emitRounds(t, {softmax_.initial(t), buffer}));
 }
 
 } // namespace

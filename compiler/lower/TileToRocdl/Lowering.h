@@ -46,6 +46,9 @@ struct RocdlBuilder {
   /// x + c, without an op for c = 0.
   mlir::Value addConst(mlir::Value x, int64_t c) const { return c ? add(x, i32(c)) : x; }
   mlir::Value lane() const; ///< 0..63
+  /// The same by counting lanes, so that LLVM does not keep addresses made from lane() alive from the start of the
+  /// kernel to its end.
+  mlir::Value countedLane() const;
   mlir::Value wave() const; ///< the same in all lanes
   /// The part of output `out` that `in` (an i32 holding input `name`) gives.
   mlir::Value apply(const layout::LinearLayout &, llvm::StringRef name, mlir::Value in, llvm::StringRef out) const;

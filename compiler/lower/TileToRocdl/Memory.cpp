@@ -52,8 +52,7 @@ struct ViewPattern : TilePattern<tile::ViewOp> {
 };
 
 /// Byte offset in a view of the element that a lane holds in register 0, for fragments that are the view's transpose.
-Value laneOffset(const RocdlBuilder &b, const LinearLayout &l, const LoweredView &view, Value row0, int64_t size) {
-  Value lane = b.lane();
+Value laneOffset(const RocdlBuilder &b, Value lane, const LinearLayout &l, const LoweredView &view, Value row0, int64_t size) {
   Value row = b.add(row0, b.apply(l, "lane", lane, "col"));
   Value col = b.mul(b.apply(l, "lane", lane, "row"), b.i32(size));
   return LLVM::SubOp::create(b.b, b.loc, b.add(b.mul(row, view.strideBytes), col), view.firstBytes);
@@ -78,7 +77,7 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
       return rw.notifyMatchFailure(op, "loads 16 neighbouring bytes at a time");
     RocdlBuilder b{rw, op.getLoc()};
     LoweredView view = loweredView(adaptor.getView());
-    Value lane = laneOffset(b, layout, view, adaptor.getRow()[0], size);
+    Value lane = laneOffset(b, b.lane(), layout, view, adaptor.getRow()[0], size);
     auto words = VectorType::get(4, rw.getI32Type()), vector = VectorType::get(g.size, type.getElementType());
     SmallVector<Value> results;
     for (int64_t i = 0; i < g.groups; ++i) {
@@ -104,11 +103,11 @@ struct StorePattern : TilePattern<tile::StoreOp> {
     Location loc = op.getLoc();
     RocdlBuilder b{rw, loc};
     LoweredView view = loweredView(adaptor.getView());
-    Value lane = laneOffset(b, layout, view, adaptor.getRow()[0], size), zero = b.i32(0);
-    lane = firstCopyOnly(b, layout, lane);
+    Value lane = b.countedLane(), zero = b.i32(0);
+    Value first = firstCopyOnly(b, lane, layout, laneOffset(b, lane, layout, view, adaptor.getRow()[0], size));
     SmallVector<Value> values = b.elements(adaptor.getFrag());
     for (int64_t r = 0; r < int64_t(values.size()); r += run) {
-      Value offset = b.addConst(lane, layout.at("row", {{"register", uint32_t(r)}}) * size);
+      Value offset = b.addConst(first, layout.at("row", {{"register", uint32_t(r)}}) * size);
       if (uint32_t col = layout.at("col", {{"register", uint32_t(r)}}))
         offset = b.add(offset, b.mul(b.i32(col), view.strideBytes));
       ROCDL::RawPtrBufferStoreOp::create(rw, loc, packed(b, ArrayRef(values).slice(r, run), size), view.rsrc, offset, zero, zero,
@@ -119,14 +118,14 @@ struct StorePattern : TilePattern<tile::StoreOp> {
   }
 
   /// Lanes that hold a copy of another lane's element get an offset that no buffer reaches.
-  static Value firstCopyOnly(const RocdlBuilder &b, const LinearLayout &layout, Value offset) {
+  static Value firstCopyOnly(const RocdlBuilder &b, Value lane, const LinearLayout &layout, Value offset) {
     int64_t copies = 0;
     for (int i = 0; i < layout.inBits("lane"); ++i)
       if (!layout.basis("lane", i, "row") && !layout.basis("lane", i, "col"))
         copies |= int64_t(1) << i;
     if (!copies)
       return offset;
-    Value bits = LLVM::AndOp::create(b.b, b.loc, b.lane(), b.i32(copies));
+    Value bits = LLVM::AndOp::create(b.b, b.loc, lane, b.i32(copies));
     Value isCopy = LLVM::ICmpOp::create(b.b, b.loc, LLVM::ICmpPredicate::ne, bits, b.i32(0));
     return LLVM::SelectOp::create(b.b, b.loc, isCopy, b.i32(-1), offset);
   }

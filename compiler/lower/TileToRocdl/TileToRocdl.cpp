@@ -21,6 +21,11 @@ Value RocdlBuilder::lane() const {
   return LLVM::AndOp::create(b, loc, id, i32(63));
 }
 
+Value RocdlBuilder::countedLane() const {
+  Value low = ROCDL::MbcntLoOp::create(b, loc, b.getI32Type(), i32(-1), i32(0), ArrayAttr(), ArrayAttr());
+  return ROCDL::MbcntHiOp::create(b, loc, b.getI32Type(), i32(-1), low, ArrayAttr(), ArrayAttr());
+}
+
 Value RocdlBuilder::wave() const {
   Value id = ROCDL::ThreadIdXOp::create(b, loc, b.getI32Type());
   return ROCDL::ReadfirstlaneOp::create(b, loc, b.getI32Type(), LLVM::LShrOp::create(b, loc, id, i32(6)));
