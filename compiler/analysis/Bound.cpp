@@ -74,39 +74,56 @@ Bound toBound(const Sum &sum) {
 //===-- text
 //---------------------------------------------------------------------------------------------===//
 
-/// x if the bound is gate(x): min(max(x, -1), 0) * 2^30 + 2^30 - 1, with the operands of min and
-/// max in any order.
-static const Bound *gated(const Bound &b) {
-  auto isConst = [](const Bound &x, int64_t value) {
-    return x.kind == Bound::Const && x.value == value;
-  };
-  auto other = [&](const Bound &x, Bound::Kind kind, int64_t value) -> const Bound * {
-    if (x.kind != kind)
-      return nullptr;
-    if (isConst(x.operands[0], value))
-      return &x.operands[1];
-    return isConst(x.operands[1], value) ? &x.operands[0] : nullptr;
-  };
-  const Bound *scaled = other(b, Bound::Add, kNoLimit - 1);
-  if (!scaled || scaled->kind != Bound::MulConst || scaled->value != kNoLimit)
+static bool isConst(const Bound &b, int64_t value) {
+  return b.kind == Bound::Const && b.value == value;
+}
+
+/// The operand beside a constant, if the bound is an operation of this kind with it.
+static const Bound *besideConst(const Bound &b, Bound::Kind kind, int64_t value) {
+  if (b.kind != kind)
     return nullptr;
-  const Bound *max = other(scaled->operands[0], Bound::Min, 0);
-  return max ? other(*max, Bound::Max, -1) : nullptr;
+  if (isConst(b.operands[0], value))
+    return &b.operands[1];
+  return isConst(b.operands[1], value) ? &b.operands[0] : nullptr;
+}
+
+/// x if the bound is 2^30 * min(max(x, -1), 0), the part of gate(x) that is 0 if x >= 0.
+static const Bound *penalty(const Bound &b) {
+  if (b.kind != Bound::MulConst || b.value != kNoLimit)
+    return nullptr;
+  const Bound *max = besideConst(b.operands[0], Bound::Min, 0);
+  return max ? besideConst(*max, Bound::Max, -1) : nullptr;
+}
+
+/// "(x >= 0 ? inf : -1)" for gate(x), "(x >= 0 ? 0 : -inf)" for the penalty alone.
+static std::optional<std::string> conditionText(const Bound &b) {
+  const Bound *scaled = besideConst(b, Bound::Add, kNoLimit - 1);
+  const Bound *condition = penalty(scaled ? *scaled : b);
+  if (!condition)
+    return std::nullopt;
+  return "(" + condition->str() + (scaled ? " >= 0 ? inf : -1)" : " >= 0 ? 0 : -inf)");
 }
 
 static std::string factorText(const Bound &b) {
-  bool isSum = (b.kind == Bound::Add || b.kind == Bound::Sub) && !gated(b);
+  bool isSum = b.kind == Bound::Add || b.kind == Bound::Sub;
   bool isProduct = b.kind == Bound::MulConst || b.kind == Bound::FloorDivConst;
   bool isCondition = b.kind == Bound::Uniform && b.uniform.getType().isInteger(1);
-  return isSum || isProduct || isCondition ? "(" + b.str() + ")" : b.str();
+  bool needsParentheses = (isSum || isProduct || isCondition) && !conditionText(b);
+  return needsParentheses ? "(" + b.str() + ")" : b.str();
+}
+
+/// The operands of nested min or max, "a, b, c".
+static std::string operandsText(const Bound &b) {
+  std::string text;
+  for (const Bound &operand : b.operands)
+    text += (text.empty() ? "" : ", ") +
+            (operand.kind == b.kind ? operandsText(operand) : operand.str());
+  return text;
 }
 
 std::string Bound::str() const {
-  if (const Bound *condition = gated(*this))
-    return "(" + condition->str() + " >= 0 ? inf : -1)";
-  auto call = [&](const char *name) {
-    return std::string(name) + "(" + operands[0].str() + ", " + operands[1].str() + ")";
-  };
+  if (std::optional<std::string> condition = conditionText(*this))
+    return *condition;
   switch (kind) {
   case Const:
     return std::to_string(value);
@@ -124,17 +141,18 @@ std::string Bound::str() const {
     return valueText(uniform);
   case Add:
     return operands[0].str() + " + " + operands[1].str();
-  case Sub:
-    return operands[0].str() + " - " +
-           (operands[1].kind == MulConst ? operands[1].str() : factorText(operands[1]));
+  case Sub: {
+    bool isProduct = operands[1].kind == MulConst;
+    return operands[0].str() + " - " + (isProduct ? operands[1].str() : factorText(operands[1]));
+  }
   case MulConst:
     return std::to_string(value) + " * " + factorText(operands[0]);
   case FloorDivConst:
     return factorText(operands[0]) + " / " + std::to_string(value);
   case Min:
-    return call("min");
+    return "min(" + operandsText(*this) + ")";
   case Max:
-    return call("max");
+    return "max(" + operandsText(*this) + ")";
   }
   llvm_unreachable("all kinds are listed");
 }

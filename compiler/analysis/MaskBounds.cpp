@@ -129,18 +129,20 @@ bool mergeOnePair(std::vector<Interval> &intervals) {
   return false;
 }
 
-/// Inner parts that touch for these q0 and q1 become one, so that a tile across both is full.
+/// Inner parts that touch for these q0 and q1 become one, so that a tile across both is full. With
+/// touching ends an empty part lies within the other one's ends, so it needs no care.
 void joinInner(Interval &a, Interval &b) {
   if (!a.hasInner() || !b.hasInner() || provesLe(a.allHi + 2, b.allLo) ||
       provesLe(b.allHi + 2, a.allLo))
     return;
-  Sum least =
-      minOf({a.allHi - a.allLo, b.allHi - b.allLo, a.allHi + 1 - b.allLo, b.allHi + 1 - a.allLo});
-  Sum apart = minOf({maxOf({least * -1, 0}), 1}) * kNoLimit; // 0 if they touch and neither is empty
-  Sum lo = minOf({a.allLo, b.allLo}) + apart, hi = maxOf({a.allHi, b.allHi}) - apart;
+  Sum overlap = minOf({a.allHi + 1 - b.allLo, b.allHi + 1 - a.allLo});
+  Sum apart = Sum(kNoLimit - 1) - gate(overlap); // 0 if they touch, else 2^30
+  Sum lo = minOf({a.allLo, b.allLo}), hi = maxOf({a.allHi, b.allHi});
   for (Interval *interval : {&a, &b}) {
-    interval->allLo = minOf({interval->allLo, lo});
-    interval->allHi = maxOf({interval->allHi, hi});
+    if (interval->allLo != lo)
+      interval->allLo = minOf({interval->allLo, lo + apart});
+    if (interval->allHi != hi)
+      interval->allHi = maxOf({interval->allHi, hi - apart});
   }
 }
 

@@ -10,12 +10,12 @@ attn.kernel @dim q(dense, heads = 2, dim = 0) kv(dense, heads = 2, dim = 64) typ
 
 // -----
 
-// expected-error @+1 {{computes on i8; q, k and v can be f32, f16 or bf16}}
+// expected-error @+1 {{computes on 'i8'; q, k and v can be f32, f16 or bf16}}
 attn.kernel @dtype q(dense, heads = 2, dim = 64) kv(dense, heads = 2, dim = 64) types(i8 -> bf16) scale(1.0)
 
 // -----
 
-// expected-error @+1 {{writes f64; out can be f32, f16 or bf16}}
+// expected-error @+1 {{writes 'f64'; out can be f32, f16 or bf16}}
 attn.kernel @out q(dense, heads = 2, dim = 64) kv(dense, heads = 2, dim = 64) types(bf16 -> f64) scale(1.0)
 
 // -----
@@ -46,7 +46,7 @@ attn.kernel @twice q(dense, heads = 2, dim = 64) kv(dense, heads = 2, dim = 64) 
 
 // -----
 
-// expected-error @+1 {{captured tensor 'x' has element type f64; it can be f32, f16, bf16, i64, i32, i16, i8, ui8 or i1}}
+// expected-error @+1 {{captured tensor 'x' has element type 'f64'; it can be f32, f16, bf16, i64, i32, i16, i8, ui8 or i1}}
 #c = #attn.capture<"x", f64, ["heads"]>
 
 // -----
@@ -56,7 +56,7 @@ attn.kernel @twice q(dense, heads = 2, dim = 64) kv(dense, heads = 2, dim = 64) 
 
 // -----
 
-// expected-error @+1 {{scalar 'w' has type i64; it can be f32 or i32}}
+// expected-error @+1 {{scalar 'w' has type 'i64'; it can be f32 or i32}}
 #c = #attn.scalar<"w", i64>
 
 // -----
@@ -75,7 +75,7 @@ attn.kernel @arguments q(dense, heads = 2, dim = 64) kv(dense, heads = 2, dim = 
 
 attn.kernel @yield q(dense, heads = 2, dim = 64) kv(dense, heads = 2, dim = 64) types(bf16 -> bf16) scale(1.0)
     mask(%b, %h, %hk, %q, %k, %qi, %ctx, %q_len, %kv_len) {
-  // expected-error @+1 {{gives i32 to the mask region; a mask is 'i1'}}
+  // expected-error @+1 {{gives 'i32' to the mask region; a mask is 'i1'}}
   attn.yield %q : i32
 }
 

@@ -18,7 +18,7 @@ attn.kernel @causal q(varlen, heads = 71, dim = 64) kv(dense, heads = 1, dim = 1
 }
 
 // Every part.
-// CHECK: attn.kernel @packed q(varlen, heads = 32, dim = 128) kv(varlen, heads = 8, dim = 128) types(bf16 -> bf16) scale(8.838834e-02) lse(base2) sink
+// CHECK: attn.kernel @packed q(varlen, heads = 32, dim = 128) kv(varlen, heads = 8, dim = 128) types(bf16 -> bf16) scale(5.000000e-01) lse(base2) sink
 // CHECK-SAME: captures [#attn.capture<"slope", bf16, ["heads"]>, #attn.capture<"doc", i64, ["tokens"], nondecreasing>, #attn.capture<"on", i1, []>]
 // CHECK-SAME: scalars [#attn.scalar<"cap", f32>, #attn.scalar<"width", i32>] schedule {kv_tile = "64", waves = "4"}
 // CHECK-SAME: score(%s, %b, %h, %hk, %q, %k, %qi, %ctx, %q_len, %kv_len) {
@@ -28,7 +28,7 @@ attn.kernel @causal q(varlen, heads = 71, dim = 64) kv(dense, heads = 1, dim = 1
 // CHECK: attn.read @doc[%q] : i32
 // CHECK: attn.read @on[] : i1
 attn.kernel @packed q(varlen, heads = 32, dim = 128) kv(varlen, heads = 8, dim = 128)
-    types(bf16 -> bf16) scale(8.838834e-02) lse(base2) sink
+    types(bf16 -> bf16) scale(0.5) lse(base2) sink
     captures [#attn.capture<"slope", bf16, ["heads"]>, #attn.capture<"doc", i64, ["tokens"], nondecreasing>,
               #attn.capture<"on", i1, []>]
     scalars [#attn.scalar<"cap", f32>, #attn.scalar<"width", i32>] schedule {waves = "4", kv_tile = "64"}

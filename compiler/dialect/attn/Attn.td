@@ -49,9 +49,9 @@ def Attn_KernelOp : Attn_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock,
   let assemblyFormat = [{
     $sym_name `q` `(` custom<QStorage>($q_storage) `,` `heads` `=` $num_q_heads `,` `dim` `=` $head_dim `)`
     `kv` `(` custom<KvStorage>($kv_storage) `,` `heads` `=` $num_kv_heads `,` `dim` `=` $v_head_dim `)`
-    `types` `(` $dtype `->` $out_dtype `)` `scale` `(` $scale `)` custom<LseOutput>($lse) (`sink` $has_sink^)?
+    `types` `(` $dtype `->` $out_dtype `)` `scale` `(` $scale `)` `` custom<LseOutput>($lse) (`sink` $has_sink^)?
     (`captures` $captures^)? (`scalars` $scalars^)? (`schedule` $schedule^)?
-    attr-dict-with-keyword custom<Bodies>($score, $mask)
+    attr-dict-with-keyword `` custom<Bodies>($score, $mask)
   }];
   let builders = [
     OpBuilder<(ins "const ::attune::ProblemShape &":$problem, "double":$scale,

@@ -67,7 +67,7 @@ def Attn_CaptureAttr : Attn_Attr<"Capture", "capture"> {
   let parameters = (ins StringRefParameter<"name in the spec">:$name, "::mlir::Type":$elementType,
                         OptionalArrayRefParameter<"::mlir::StringAttr">:$dims,
                         DefaultValuedParameter<"bool", "false">:$nondecreasing);
-  let assemblyFormat = "`<` $name `,` $elementType `,` `[` (`]`) : ($dims^ `]`)? custom<Nondecreasing>($nondecreasing) `>`";
+  let assemblyFormat = "`<` $name `,` $elementType `,` `[` (`]`) : ($dims^ `]`)? `` custom<Nondecreasing>($nondecreasing) `>`";
   let extraClassDeclaration = [{
     /// The type attn.read gives: f32 of any float, i32 of any integer, i1 of a bool.
     ::mlir::Type readType() const;

@@ -65,7 +65,7 @@ static ParseResult parseLseOutput(OpAsmParser &parser, LseAttr &lse) {
 }
 static void printLseOutput(OpAsmPrinter &printer, Operation *, LseAttr lse) {
   if (lse.getValue() != Lse::None)
-    printer << "lse(" << stringifyLse(lse.getValue()) << ")";
+    printer << " lse(" << stringifyLse(lse.getValue()) << ")";
 }
 
 /// One region with its argument names; their types follow from the region's kind.
@@ -92,7 +92,7 @@ static ParseResult parseBodies(OpAsmParser &parser, Region &score, Region &mask)
   return success();
 }
 static void printBody(OpAsmPrinter &printer, StringRef keyword, Region &region) {
-  printer << keyword << "(";
+  printer << " " << keyword << "(";
   llvm::interleaveComma(region.getArguments(), printer, [&](Value v) { printer << v; });
   printer << ") ";
   printer.printRegion(region, /*printEntryBlockArgs=*/false);
@@ -100,8 +100,6 @@ static void printBody(OpAsmPrinter &printer, StringRef keyword, Region &region) 
 static void printBodies(OpAsmPrinter &printer, Operation *, Region &score, Region &mask) {
   if (!score.empty())
     printBody(printer, "score", score);
-  if (!score.empty() && !mask.empty())
-    printer << " ";
   if (!mask.empty())
     printBody(printer, "mask", mask);
 }
