@@ -171,6 +171,8 @@ void InstDecoder::smem() {
   w1_ = words_[1];
   i.dst = sgpr(bits(w0_, 6, 7), dstLetter(0));
   i.src[0] = sgpr(2 * bits(w0_, 0, 6), srcLetter(0));
+  if (src_.empty())
+    return;
   bool immediate = bits(w0_, 17, 1), soffset = bits(w0_, 14, 1);
   i.offset = immediate ? signedBits(w1_, 21) : 0;
   if (soffset)

@@ -33,16 +33,16 @@ TEST_CASE("an access outside every buffer names kernel, instruction, wave, lane,
 
 TEST_CASE("inactive lanes may have any address") {
   CHECK(run(std::string(kLoadPointer) + "  v_mov_b32_e32 v1, 0x7fffffff\n"
-                                        "  v_mov_b32_e32 v2, v1\n"
+                                        "  v_mov_b32_e32 v2, v1\n  v_mov_b32_e32 v3, v1\n"
                                         "  s_mov_b64 exec, 0\n"
-                                        "  global_load_dword v3, v[1:2], off\n"
-                                        "  ds_read_b32 v3, v1\n") == "");
+                                        "  global_load_dword v4, v[2:3], off\n"
+                                        "  ds_read_b32 v4, v1\n") == "");
 }
 
 TEST_CASE("an unknown instruction is an error with its words, when it is executed and not before") {
-  std::string message = run("  .long 0xd3ff1234\n  .long 0\n");
-  CHECK_THAT(message, Contains("unknown instruction, words d3ff1234") && Contains("at pc 0x0"));
-  CHECK(run("  s_branch over\n  .long 0xd3ff1234\n  .long 0xffffffff\nover:\n") == "");
+  std::string message = run("  .long 0xd3641234\n  .long 0\n");
+  CHECK_THAT(message, Contains("unknown instruction, words d3641234") && Contains("at pc 0x0"));
+  CHECK(run("  s_branch over\n  .long 0xd3641234\n  .long 0xffffffff\nover:\n") == "");
 }
 
 TEST_CASE("LDS has the size the kernel asked for") {
