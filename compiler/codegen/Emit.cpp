@@ -1,6 +1,7 @@
 // LLVM IR to assembly text or a relocatable object, by LLVM's AMDGPU backend.
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/FatalGuard.h"
+#include "compiler/codegen/ProcessOptions.h"
 #include "fmt/format.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -39,6 +40,7 @@ Result<std::string> emit(LlvmKernel &kernel, llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   bool supported = true;
   kernel.module().getContext().setDiagnosticHandler(std::make_unique<ErrorCollector>(errors));
+  const SharedOptions options;
   auto fatal = runGuarded([&] {
     llvm::raw_svector_ostream stream(bytes);
     llvm::legacy::PassManager passes;

@@ -4,6 +4,7 @@
 // reads and writes files only, so object and result pass through a private directory that is gone
 // when the function returns.
 #include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/ProcessOptions.h"
 #include "fmt/format.h"
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -11,16 +12,14 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
-#include <mutex>
 
 LLD_HAS_DRIVER(elf)
 
 namespace attune::codegen {
 namespace {
 
-std::mutex linkerMutex;
-bool linkerUsable =
-    true; ///< false once LLD says that its globals may be broken; guarded by linkerMutex
+/// False once LLD says that its globals may be broken; guarded by ExclusiveOptions.
+bool linkerUsable = true;
 
 Error ioError(std::string_view what, std::error_code why) {
   return Error{ErrorCode::Io, fmt::format("cannot {} for the linker: {}", what, why.message())};
@@ -39,7 +38,7 @@ Result<void> runLinker(const std::string &input, const std::string &output,
                              input.c_str()};
   std::string messages;
   llvm::raw_string_ostream stream(messages);
-  const std::lock_guard<std::mutex> lock(linkerMutex);
+  const ExclusiveOptions lock;
   if (!linkerUsable)
     return Error{ErrorCode::Internal, "LLD failed earlier in this process and cannot run again"};
   const lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});

@@ -2,6 +2,7 @@
 // pipeline.
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/FatalGuard.h"
+#include "compiler/codegen/ProcessOptions.h"
 #include "fmt/format.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -14,7 +15,6 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -38,22 +38,9 @@ constexpr const char *kUnusedHiddenInputs[] = {
     "amdgpu-no-queue-ptr",
 };
 
-/// Backend passes that our kernels are better without. They can be named by command-line option only, which is one
-/// setting for the process.
-///   disable-lsr: loop strength reduction turns the constant distances of unrolled elements into counters of their own;
-///     on specs/t5_bias.attn it took 2/3 of the backend's time and spilled scalar registers.
-///   amdgpu-scalar-ir-passes: straight-line strength reduction does the same within a block.
-void turnOffLoopStrengthReduction() {
-  auto &options = llvm::cl::getRegisteredOptions();
-  for (auto [name, value] : {std::pair("disable-lsr", "true"), {"amdgpu-scalar-ir-passes", "false"}})
-    if (auto option = options.find(name); option != options.end())
-      option->second->addOccurrence(/*pos=*/0, name, value);
-}
-
 void initializeTarget() {
   static std::once_flag once;
   std::call_once(once, [] {
-    turnOffLoopStrengthReduction();
     LLVMInitializeAMDGPUTargetInfo();
     LLVMInitializeAMDGPUTarget();
     LLVMInitializeAMDGPUTargetMC();
@@ -169,6 +156,7 @@ Result<void> optimize(LlvmKernel &kernel) {
     return Error{ErrorCode::Internal,
                  fmt::format("kernel {}: invalid LLVM IR: {}", kernel.name(), why)};
 
+  const SharedOptions options;
   auto fatal = runGuarded([&] {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
