@@ -43,6 +43,9 @@ Result<void> checkSidecar(const KernelReport &kernel) {
   }
   if (kernel.grid.blockM <= 0 || kernel.grid.workgroupThreads <= 0)
     return badSidecar(kernel, "the grid formula is empty");
+  if (kernel.grid.blockM > limits::tileRows)
+    return badSidecar(kernel, fmt::format("its q blocks have {} rows, more than {}",
+                                          kernel.grid.blockM, limits::tileRows));
   return {};
 }
 

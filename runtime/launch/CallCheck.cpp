@@ -86,8 +86,19 @@ Result<void> checkTensor(std::string_view name, const TensorView &view, DType dt
   return checkReach(name, view);
 }
 
-/// What vector loads and stores ask of q, k, v and out: dense rows, aligned, tiles within 32-bit
-/// offsets. `token` is the dimension that walks over rows.
+/// Rows of a tile are addressed from its first with 32 bits. `token` is the dimension that walks
+/// over rows.
+Result<void> checkTileSpan(std::string_view name, const TensorView &view, size_t token) {
+  int64_t limit = limits::span32 / (limits::tileRows * sizeOf(view.dtype));
+  if (view.shape[token] > 1 && view.strides[token] >= limit)
+    return Error{ErrorCode::Unsupported,
+                 fmt::format("{}: stride of dimension {} (token) must be below {} elements, so "
+                             "that {} rows stay within 2^31 bytes, got {}",
+                             name, token, limit, limits::tileRows, view.strides[token])};
+  return {};
+}
+
+/// What vector loads and stores ask of q, k, v and out: dense rows, aligned.
 Result<void> checkRows(std::string_view name, const TensorView &view, size_t token) {
   size_t last = view.shape.size() - 1;
   int64_t size = sizeOf(view.dtype);
@@ -105,13 +116,7 @@ Result<void> checkRows(std::string_view name, const TensorView &view, size_t tok
                                  "({} bytes), got {}",
                                  name, d, limits::rowAlignment / size, limits::rowAlignment,
                                  view.strides[d]));
-  int64_t limit = limits::span32 / (limits::tileRows * size);
-  if (view.shape[token] > 1 && view.strides[token] >= limit)
-    return Error{ErrorCode::Unsupported,
-                 fmt::format("{}: stride of dimension {} (token) must be below {} elements, so "
-                             "that {} rows stay within 2^31 bytes, got {}",
-                             name, token, limit, limits::tileRows, view.strides[token])};
-  return {};
+  return checkTileSpan(name, view, token);
 }
 
 /// Two elements of an output must never share memory: ordered by stride, each dimension must step
@@ -247,6 +252,8 @@ private:
     if (dense_)
       dims.insert(dims.begin(), Dim{"batch", shape_.batch});
     if (auto ok = checkTensor("lse", *call_.lse, DType::F32, dims); !ok)
+      return ok;
+    if (auto ok = checkTileSpan("lse", *call_.lse, dims.size() - 1); !ok)
       return ok;
     return checkNoOverlap("lse", *call_.lse);
   }

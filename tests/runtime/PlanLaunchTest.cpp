@@ -176,6 +176,8 @@ TEST_CASE("F32: rows that 32-bit offsets of a tile cannot reach are refused by n
   CHECK(refusal([](auto &c) { c.k.strides[1] = limit - 8; }) == "accepted");
   CHECK_THAT(refusal([](auto &c) { c.k.strides[1] = limit; }),
              Contains("k: stride of dimension 1 (token) must be below 4194304 elements"));
+  CHECK_THAT(refusal([](auto &c) { c.lse->strides[2] = limit / 2; }),
+             Contains("lse: stride of dimension 2 (token) must be below 2097152 elements"));
   // A head stride is 64-bit; any size that is mapped will do.
   CHECK(refusal([](auto &c) { c.k.strides[2] = (int64_t(1) << 31) + 8; }) == "accepted");
 }
@@ -234,6 +236,9 @@ TEST_CASE("F36: a code object whose arguments are not the sidecar's is refused")
   past.kernel.kernargBytes -= 8;
   CHECK_THAT(planLaunch(past, dense(1, 1, 1)).error().message,
              Contains("argument batch lies at 112 of 112"));
+  Sidecar tall = denseKernel;
+  tall.kernel.grid.blockM = 512;
+  CHECK_THAT(planLaunch(tall, dense(1, 1, 1)).error().message, Contains("q blocks have 512 rows"));
   Sidecar odd = denseKernel;
   odd.kernel.args[0].kind = "u128";
   odd.kernel.abiFingerprint = abiFingerprint(odd.kernel.args);
