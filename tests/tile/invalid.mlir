@@ -1,68 +1,71 @@
 // RUN: attune-opt %s -split-input-file -verify-diagnostics
 
 // expected-error@+1 {{layout "row=(r0) col=(l0..l4) free=(l5)" covers 2x32, the type says 4x32}}
-func.func private @shape(!tile.frag<4x32xf32, "row=(r0) col=(l0..l4) free=(l5)">)
+module attributes {attune.type = !tile.frag<4x32xf32, "row=(r0) col=(l0..l4) free=(l5)">} {}
 
 // -----
 
 // expected-error@+1 {{names 5 lane bits; a wave has 6}}
-func.func private @lanes(!tile.frag<1x32xf32, "col=(l0..l4)">)
+module attributes {attune.type = !tile.frag<1x32xf32, "col=(l0..l4)">} {}
 
 // -----
 
-// expected-error@+1 {{a fragment holds f32, bf16, f16 or i1, got i32}}
-func.func private @element(!tile.frag<1x32xi32, "col=(l0..l4) free=(l5)">)
+// expected-error@+1 {{a fragment holds f32, bf16, f16 or i1, got 'i32'}}
+module attributes {attune.type = !tile.frag<1x32xi32, "col=(l0..l4) free=(l5)">} {}
 
 // -----
 
 // expected-error@+1 {{pitch 100 must be a multiple of 16 and hold a row of 128 bytes}}
-func.func private @pitch(!tile.lds<1 x 32x64xbf16, pitch = 100>)
+module attributes {attune.type = !tile.lds<1 x 32x64xbf16, pitch = 100>} {}
 
 // -----
 
 // expected-error@+1 {{swizzle image 8 is no chunk of a row; rows have 8}}
-func.func private @swizzle(!tile.lds<1 x 32x64xbf16, pitch = 128, swizzle = [8]>)
+module attributes {attune.type = !tile.lds<1 x 32x64xbf16, pitch = 128, swizzle = [8]>} {}
 
 // -----
 
 !acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
 !opA = !tile.frag<32x16xbf16, "row=(l0..l4) col=(r0,r1,r2,l5)">
 !part = !tile.frag<16x32xbf16, "row=(r0,r1,l5,r2) col=(l0..l4)">
-func.func @order(%a: !opA, %b: !part, %c: !acc) {
+tile.kernel @order args ["a0", "a1", "a2"] waves = 1 waves_per_eu = 1 block_m = 32 {
+^bb0(%a: !opA, %b: !part, %c: !acc):
   // expected-error@+1 {{operands run through the contraction in different orders}}
   %0 = tile.mma %a, %b, %c : !opA, !part, !acc
-  return
+  tile.return
 }
 
 // -----
 
 !acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
 !opA = !tile.frag<32x16xbf16, "row=(l0..l4) col=(r0,r1,r2,l5)">
-func.func @shapes(%a: !opA, %c: !acc) {
+tile.kernel @shapes args ["a0", "a1"] waves = 1 waves_per_eu = 1 block_m = 32 {
+^bb0(%a: !opA, %c: !acc):
   // expected-error@+1 {{shapes do not fit}}
   %0 = tile.mma %a, %a, %c : !opA, !opA, !acc
-  return
+  tile.return
 }
 
 // -----
 
 !acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
 !other = !tile.frag<32x32xf32, "row=(r0,r1,r2,r3,l5) col=(l0..l4)">
-func.func @map(%a: !other) {
+tile.kernel @map args ["a0"] waves = 1 waves_per_eu = 1 block_m = 32 {
+^bb0(%a: !other):
   // expected-error@+1 {{neither laid out like the result nor one row of it}}
   %0 = tile.map(%a) : (!other) -> !acc {
   ^bb0(%x: f32, %row: i32, %col: i32):
     tile.yield %x : f32
   }
-  return
+  tile.return
 }
 
 // -----
 
-func.func @wait() {
+tile.kernel @wait args [] waves = 1 waves_per_eu = 1 block_m = 32 {
   // expected-error@+1 {{vmcnt 64 is outside the counter's range 0 to 63}}
   tile.wait vmcnt = 64
-  return
+  tile.return
 }
 
 // -----
@@ -103,18 +106,20 @@ tile.kernel @names args ["a", "b"] waves = 1 waves_per_eu = 1 block_m = 32 {
 
 !opV = !tile.frag<32x16xbf16, "row=(l0..l4) col=(r0,r1,l5,r2)">
 !flags = !tile.frag<16x1xi1, "row=(r0..r2,l5) free=(l0..l4)">
-func.func @keep(%v: !opV, %f: !flags) {
+tile.kernel @keep args ["a0", "a1"] waves = 1 waves_per_eu = 1 block_m = 32 {
+^bb0(%v: !opV, %f: !flags):
   // expected-error@+1 {{flags run through the columns in another order}}
   %0 = tile.keep %v where %f : !opV, !flags
-  return
+  tile.return
 }
 
 // -----
 
 !acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
 !flags = !tile.frag<32x1xi1, "row=(r0,r1,r2,l5,r3) free=(l0..l4)">
-func.func @seen(%s: !acc) {
+tile.kernel @seen args ["a0"] waves = 1 waves_per_eu = 1 block_m = 32 {
+^bb0(%s: !acc):
   // expected-error@+1 {{must leave rows in their lanes and registers}}
   %0 = tile.seen %s : !acc -> !flags
-  return
+  tile.return
 }

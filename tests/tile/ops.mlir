@@ -31,19 +31,19 @@ tile.kernel @all args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
   %f = tile.fetch %p[%n + %c0 of %n] as bf16 : !llvm.ptr<1> -> f32
   // CHECK: as ui8 unsigned uniform : !llvm.ptr<1> -> i32
   %u = tile.fetch %p[%n + %c0 of %n] as ui8 unsigned uniform : !llvm.ptr<1> -> i32
-  // CHECK: tile.alloc : !tile.lds<2 x 32x64xbf16, pitch = 128, swizzle = [4, 0, 1, 2]>
+  // CHECK: tile.alloc : <2 x 32x64xbf16, pitch = 128, swizzle = [4, 0, 1, 2]>
   %lds = tile.alloc : !lds
-  // CHECK: tile.view %{{.*}} + %{{.*}} stride %{{.*}} rows %{{.*}} to %{{.*}} : !llvm.ptr<1> -> !tile.view<64xbf16>
+  // CHECK: tile.view %{{.*}} + %{{.*}} stride %{{.*}} rows %{{.*}} to %{{.*}} : !llvm.ptr<1> -> <64xbf16>
   %view = tile.view %p + %n stride %n rows %c0 to %c32 : !llvm.ptr<1> -> !tile.view<64xbf16>
-  // CHECK: tile.dma %{{.*}}, %{{.*}}[%{{.*}}] : !tile.view<64xbf16>, !tile.lds<
+  // CHECK: tile.dma %{{.*}}, %{{.*}}[%{{.*}}] : <64xbf16>, <2 x
   tile.dma %view, %lds[%c0] : !tile.view<64xbf16>, !lds
   // CHECK: tile.wait vmcnt = 0 lds
   tile.wait vmcnt = 0 lds
   // CHECK: tile.barrier
   tile.barrier
-  // CHECK: tile.load %{{.*}}[%{{.*}}, 16] : !tile.view<64xbf16> -> !tile.frag<16x32xbf16, "row=(r0..r2,l5) col=(l0..l4)">
+  // CHECK: tile.load %{{.*}}[%{{.*}}, 16] : <64xbf16> -> <16x32xbf16, "row=(r0,r1,r2,l5) col=(l0..l4)">
   %b = tile.load %view[%c0, 16] : !tile.view<64xbf16> -> !opB
-  // CHECK: tile.read %{{.*}}[%{{.*}}] at [0, 16]
+  // CHECK: tile.read %{{.*}}[%{{.*}}] at{{ ?}}[0, 16]
   %a = tile.read %lds[%c0] at [0, 16] : !lds -> !opA
   // CHECK: tile.splat
   %c = tile.splat %zero : !acc
@@ -64,9 +64,9 @@ tile.kernel @all args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
   %q = tile.cast %m : !acc -> !weights
   // CHECK: tile.slice %{{.*}} rows from 16
   %part = tile.slice %q rows from 16 : !weights -> !part
-  // CHECK: tile.read_tr %{{.*}}[%{{.*}}] at [16, 0]
+  // CHECK: tile.read_tr %{{.*}}[%{{.*}}] at{{ ?}}[16, 0]
   %v = tile.read_tr %lds[%c0] at [16, 0] : !lds -> !opV
-  // CHECK: tile.seen %{{.*}} : !tile.frag<32x32xf32, {{.*}}> -> !tile.frag<32x1xi1, "row=(r0,r1,l5,r2,r3) free=(l0..l4)">
+  // CHECK: tile.seen %{{.*}} : <32x32xf32, {{.*}}> -> <32x1xi1, "row=(r0,r1,l5,r2,r3) free=(l0..l4)">
   %seen = tile.seen %m : !acc -> !flags
   %flags = tile.slice %seen rows from 16 : !flags -> !flagPart
   // CHECK: tile.keep %{{.*}} where %{{.*}} :

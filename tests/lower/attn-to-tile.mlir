@@ -1,0 +1,104 @@
+// RUN: attune-opt %s -split-input-file -attn-to-tile -canonicalize -cse | FileCheck %s
+
+// A causal kernel: full tiles first, without the mask, then the diagonal ones with it; no outer loop.
+// CHECK-LABEL: tile.kernel @causal args ["q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k", "q_stride_token"
+// CHECK-SAME:  waves = 4 waves_per_eu = 2 block_m = 128
+// CHECK:       tile.alloc : <2 x 64x128xbf16, pitch = 256, swizzle = [4, 8, 1, 2]>
+// CHECK-COUNT-8: tile.load
+// CHECK-COUNT-2: tile.dma
+// CHECK:       tile.wait vmcnt = 8
+// CHECK:       scf.for
+// CHECK-NEXT:  arith.xori
+// CHECK-NEXT:  tile.wait vmcnt = 4 lds
+// CHECK-NEXT:  tile.barrier
+// CHECK-COUNT-2: tile.dma
+// CHECK-COUNT-8: tile.mma
+// CHECK-NOT:   arith.cmpi sle
+// CHECK:       tile.reduce max
+// CHECK:       tile.wait vmcnt = 8
+// CHECK-NEXT:  tile.barrier
+// CHECK-COUNT-4: tile.read_tr
+// CHECK:       scf.yield
+// CHECK:       scf.for
+// CHECK-COUNT-8: tile.mma
+// CHECK:       tile.map
+// CHECK:       arith.cmpi sle
+// CHECK:       arith.select
+// CHECK:       scf.yield
+// CHECK:       tile.wait vmcnt = 0
+// CHECK-COUNT-2: tile.store
+// CHECK-NOT:   scf.for
+// CHECK:       tile.return
+attn.kernel @causal q(varlen, heads = 32, dim = 128) kv(varlen, heads = 8, dim = 128)
+    types(bf16 -> bf16) scale(0.088388347648318447) lse(natural)
+    mask(%b, %h, %hk, %q, %k, %qi, %ctx, %q_len, %kv_len) {
+  %0 = arith.cmpi sle, %k, %q : i32
+  attn.yield %0 : i1
+}
+
+// -----
+
+// A window has a masked head and a masked tail: one masked and one free body in a loop over two rounds.
+// CHECK-LABEL: tile.kernel @window
+// CHECK:     scf.for
+// CHECK:       scf.for
+// CHECK:       scf.for
+// CHECK-NOT: scf.for
+// CHECK:     tile.return
+attn.kernel @window q(dense, heads = 4, dim = 64) kv(dense, heads = 4, dim = 64)
+    types(f16 -> f16) scale(0.125)
+    mask(%b, %h, %hk, %q, %k, %qi, %ctx, %q_len, %kv_len) {
+  %c100 = arith.constant 100 : i32
+  %0 = arith.cmpi sle, %k, %q : i32
+  %1 = arith.subi %q, %k : i32
+  %2 = arith.cmpi slt, %1, %c100 : i32
+  %3 = arith.andi %0, %2 : i1
+  attn.yield %3 : i1
+}
+
+// -----
+
+// A mask that only its evaluation tells: no free body, and keys that nobody sees are kept out of the product.
+// CHECK-LABEL: tile.kernel @documents
+// CHECK:     scf.for
+// CHECK:       tile.fetch
+// CHECK:       tile.seen
+// CHECK:       tile.keep
+// CHECK-NOT: scf.for
+// CHECK:     tile.return
+attn.kernel @documents q(varlen, heads = 4, dim = 64) kv(varlen, heads = 4, dim = 64)
+    types(bf16 -> bf16) scale(0.125) captures [#attn.capture<"doc", i32, ["tokens"]>]
+    mask(%b, %h, %hk, %q, %k, %qi, %ctx, %q_len, %kv_len) {
+  %0 = attn.read @doc[%q] : i32
+  %1 = attn.read @doc[%k] : i32
+  %2 = arith.cmpi eq, %0, %1 : i32
+  attn.yield %2 : i1
+}
+
+// -----
+
+// A value that is the same for the workgroup is read once, outside the loops.
+// CHECK-LABEL: tile.kernel @alibi
+// CHECK:     tile.fetch {{.*}} uniform
+// CHECK:     scf.for
+// CHECK-NOT: tile.fetch
+// CHECK:     tile.return
+attn.kernel @alibi q(varlen, heads = 4, dim = 64) kv(varlen, heads = 4, dim = 64)
+    types(bf16 -> bf16) scale(0.125) captures [#attn.capture<"slope", f32, ["heads"]>]
+    score(%s, %b, %h, %hk, %q, %k, %qi, %ctx, %q_len, %kv_len) {
+  %0 = attn.read @slope[%h] : f32
+  %1 = arith.subi %k, %q : i32
+  %2 = arith.sitofp %1 : i32 to f32
+  %3 = arith.mulf %0, %2 : f32
+  %4 = arith.addf %s, %3 : f32
+  attn.yield %4 : f32
+}
+
+// -----
+
+// Nothing to do where there is no attn.kernel.
+// CHECK-LABEL: llvm.func @untouched
+// CHECK-NEXT:  llvm.return
+llvm.func @untouched() {
+  llvm.return
+}

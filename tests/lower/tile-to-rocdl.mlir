@@ -1,0 +1,74 @@
+// RUN: attune-opt %s -split-input-file -tile-to-rocdl | FileCheck %s
+
+!acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+!part = !tile.frag<16x32xbf16, "row=(r0,r1,l5,r2) col=(l0..l4)">
+!weights = !tile.frag<32x32xbf16, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+!half = !tile.frag<2x32xf32, "row=(l5) col=(l0..l4)">
+!stat = !tile.frag<1x32xf32, "col=(l0..l4) free=(l5)">
+!opA = !tile.frag<32x16xbf16, "row=(l0..l4) col=(r0..r2,l5)">
+!opB = !tile.frag<16x32xbf16, "row=(r0..r2,l5) col=(l0..l4)">
+!opV = !tile.frag<32x16xbf16, "row=(l0..l4) col=(r0,r1,l5,r2)">
+!lds = !tile.lds<2 x 32x64xbf16, pitch = 128, swizzle = [4, 0, 1, 2]>
+!view = !tile.view<64xbf16>
+
+// CHECK: llvm.mlir.global internal @memory_lds() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<8192 x i8>
+// CHECK: llvm.func amdgpu_kernelcc @memory(%{{.*}}: !llvm.ptr<1>, %{{.*}}: i64)
+// CHECK-SAME: attune.abi = [{kind = "ptr", name = "p", offset = 0 : i64, size = 8 : i64}, {kind = "i64", name = "n", offset = 8 : i64, size = 8 : i64}]
+// CHECK-SAME: attune.block_m = 32
+// CHECK-SAME: passthrough = {{\[\[}}"amdgpu-ieee", "false"]]
+// CHECK-SAME: rocdl.flat_work_group_size = "64,64"
+tile.kernel @memory args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
+^bb0(%p: !llvm.ptr<1>, %n: i64):
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %lds = tile.alloc : !lds
+  // CHECK: rocdl.make.buffer.rsrc
+  %view = tile.view %p + %n stride %n rows %c0 to %c32 : !llvm.ptr<1> -> !view
+  // 4,096 bytes by one wave: four instructions of 16 bytes a lane, all in one alias scope.
+  // CHECK-COUNT-4: rocdl.raw.ptr.buffer.load.lds {{.*}}alias_scopes
+  tile.dma %view, %lds[%c0] : !view, !lds
+  // vmcnt(0) and lgkmcnt(0).
+  // CHECK: rocdl.s.waitcnt 112
+  tile.wait vmcnt = 0 lds
+  // CHECK-NEXT: rocdl.s.barrier
+  tile.barrier
+  // CHECK: llvm.load {{.*}}alignment = 16 : i64, noalias_scopes{{.*}} -> vector<8xbf16>
+  %a = tile.read %lds[%c0] at [0, 0] : !lds -> !opA
+  // CHECK: rocdl.raw.ptr.buffer.load {{.*}} : vector<4xi32>
+  %b = tile.load %view[%c0, 0] : !view -> !opB
+  %zero = arith.constant 0.0 : f32
+  %c = tile.splat %zero : !acc
+  // CHECK: rocdl.mfma.f32.32x32x16.bf16
+  %s = tile.mma %a, %b, %c : !opA, !opB, !acc
+  // CHECK: llvm.intr.maxnum
+  // CHECK-NOT: rocdl.permlane32.swap
+  %h = tile.reduce max %s : !acc -> !half
+  // CHECK: rocdl.permlane32.swap
+  // CHECK: llvm.intr.maxnum
+  %t = tile.reduce max %h : !half -> !stat
+  // CHECK: llvm.fptrunc {{.*}} : vector<8xf32> to vector<8xbf16>
+  %w = tile.cast %s : !acc -> !weights
+  %part = tile.slice %w rows from 16 : !weights -> !part
+  // Two transposing reads give eight elements.
+  // CHECK-COUNT-2: rocdl.ds.read.tr16.b64 {{.*}}noalias_scopes{{.*}} -> vector<4xbf16>
+  %v = tile.read_tr %lds[%c0] at [16, 0] : !lds -> !opV
+  %o = tile.mma %v, %part, %c : !opV, !part, !acc
+  %out = tile.view %p + %n stride %n rows %c0 to %c32 : !llvm.ptr<1> -> !tile.view<32xf32>
+  // CHECK-COUNT-4: rocdl.raw.ptr.buffer.store {{.*}} : vector<4xi32>
+  tile.store %o, %out[%c0] : !acc, !tile.view<32xf32>
+  // A copied statistic is stored by one of the lanes that hold it.
+  %lse = tile.view %p + %n stride %n rows %c0 to %c32 : !llvm.ptr<1> -> !tile.view<1xf32>
+  // CHECK: llvm.select
+  // CHECK: rocdl.raw.ptr.buffer.store {{.*}} : f32
+  tile.store %t, %lse[%c0] : !stat, !tile.view<1xf32>
+  // CHECK: llvm.return
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: llvm.func @untouched
+// CHECK-NEXT:  llvm.return
+llvm.func @untouched() {
+  llvm.return
+}
