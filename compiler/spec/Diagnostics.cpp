@@ -94,7 +94,8 @@ std::string render(const std::vector<Diagnostic> &list, std::string_view text) {
         d.sourceLine.empty() ? lineOf(text, d.range.line) : std::string_view(d.sourceLine);
     out += fmt::format("{}:{}:{}: {}: {}\n", d.file, d.range.line, d.range.column,
                        d.warning ? "warning" : "error", d.message);
-    out += excerpt(line, d.range);
+    if (!line.empty())
+      out += excerpt(line, d.range);
     if (!d.help.empty())
       out += fmt::format("  {}\n", d.help);
   }

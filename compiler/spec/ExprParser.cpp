@@ -29,8 +29,9 @@ const Operator *operatorOf(const Token &t) {
   return nullptr;
 }
 
-/// Habits from other languages, by token.
-std::string habit(const Token &t) {
+} // namespace
+
+std::string ExprParser::habit(const Token &t) {
   if (t.is("and"))
     return "write && for and.";
   if (t.is("or"))
@@ -47,8 +48,6 @@ std::string habit(const Token &t) {
     return "write pow(x, y).";
   return "";
 }
-
-} // namespace
 
 bool ExprParser::accept(std::string_view text) {
   if (!at(text))
@@ -191,6 +190,8 @@ AstId ExprParser::primary() {
 }
 
 bool ExprParser::startsDeclaration() const {
+  if (at("schedule") && peek(1).is("{"))
+    return true;
   for (std::string_view word : {"attention", "fn", "format", "import", "scalar", "tensor"})
     if (at(word))
       return peek(1).kind == TokenKind::Name || peek(1).kind == TokenKind::String;

@@ -9,6 +9,7 @@
 #include "runtime/abi/DType.h"
 #include "runtime/abi/KernelImage.h"
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -87,7 +88,11 @@ struct Model {
   ExprId score = -1;           ///< F32; -1: the scaled logit itself
   ExprId mask = -1;            ///< Bool; -1: everything is visible
   std::vector<std::pair<std::string, std::string>>
-      schedule;          ///< knobs the spec names, checked later by schedule/
+      schedule; ///< knobs the spec names, checked later by schedule/
+  /// Where things are in the text, for refusals that later layers make: "attention", "q", "k", "v",
+  /// "heads", "kv_heads", "dim", "v_dim", "out", "scale", "score", "mask", "schedule.KNOB". Absent:
+  /// not written.
+  std::map<std::string, SourceRange> places;
   std::string canonical; ///< one text per meaning
   std::string digest;    ///< hex SHA-256 of `canonical`
   std::string fileName;  ///< as given by the caller; not part of the digest

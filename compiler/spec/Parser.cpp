@@ -49,10 +49,7 @@ private:
     if (accept(";"))
       return wrong(fmt::format("a new line after {}", what),
                    "fields end with their line; leave the ; out.");
-    return wrong(fmt::format("an operator or a new line after {}", what),
-                 at("and")  ? "write && for and."
-                 : at("or") ? "write || for or."
-                            : "");
+    return wrong(fmt::format("an operator or a new line after {}", what), habit(peek()));
   }
 
   bool importLine() {
@@ -261,7 +258,7 @@ private:
         return false;
     }
     if (f.words.empty())
-      return wrong("a type");
+      return wrong("a type", "a field with a value reads name = expression.");
     a.typed.push_back(std::move(f));
     return true;
   }

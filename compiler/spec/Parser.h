@@ -33,6 +33,8 @@ protected:
   bool expectName(AstName &name, std::string_view context);
   /// Reports "expected X, found Y" at the next token; always false.
   bool wrong(std::string_view expected, std::string help = "");
+  /// What to write instead of a token that other languages have, or "".
+  static std::string habit(const Token &);
   void error(const SourceRange &range, std::string message, std::string help = "");
 
   AstFile &file_;

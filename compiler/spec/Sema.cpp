@@ -69,6 +69,7 @@ private:
 
   void valuedField(const ValuedField &f) {
     const std::string &name = f.name.name;
+    m.places[name] = f.name.range;
     if (name == "scale")
       return scale(f);
     if (name == "score")
@@ -83,6 +84,10 @@ private:
       return c.unsupported(
           f.name.range, "deterministic is not built yet",
           "leave it out: kernels have no split today and give the same bits on every run.");
+    for (std::string_view typed : {"k", "kv", "lse", "out", "q", "sink", "v"})
+      if (name == typed)
+        return c.error(f.name.range, fmt::format("{} is declared by its type", name),
+                       fmt::format("write {} : type.", name));
     c.error(f.name.range, fmt::format("there is no field `{}`", name),
             joinHelp(didYouMean(name, {"scale", "score", "mask", "empty", "unread", "let"}),
                      "fields with a value are scale, score, mask, empty, unread and let NAME."));
@@ -193,6 +198,7 @@ private:
         if (name == f.name.name)
           c.error(f.name.range, fmt::format("knob {} is given twice", name));
       m.schedule.emplace_back(f.name.name, f.value);
+      m.places["schedule." + f.name.name] = f.name.range;
     }
   }
 
@@ -221,6 +227,7 @@ Model checkAttention(const AstFile &file, const AttentionDecl &decl, const Funct
   SemaContext context(file, decl, functions, complete, diags);
   context.model.fileName = file.source.name;
   context.model.problem.specName = decl.name.name;
+  context.model.places["attention"] = decl.name.range;
   Attention(context).run(parameters);
   if (diags.empty())
     finishModel(context.model);

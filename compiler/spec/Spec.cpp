@@ -73,4 +73,17 @@ Result<Model> parseSpecFile(const std::string &path, const Options &options) {
   return parseSpec(*text, named);
 }
 
+std::string renderAt(const Model &model, const std::string &place, std::string message,
+                     std::string help) {
+  auto found = model.places.find(place);
+  if (found == model.places.end())
+    return joinHelp(message, help);
+  Diagnostic d;
+  d.file = model.fileName;
+  d.range = found->second;
+  d.message = std::move(message);
+  d.help = std::move(help);
+  return render({d}, readText(model.fileName).value_or(""));
+}
+
 } // namespace attune::spec

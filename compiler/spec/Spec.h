@@ -39,4 +39,10 @@ Result<Model> parseSpec(std::string_view text, const Options &);
 /// The same from a file.
 Result<Model> parseSpecFile(const std::string &path, const Options &);
 
+/// Shows a refusal of a later layer at a place of the spec, as parseSpec shows its own: `place` is
+/// a key of Model::places. Reads Model::fileName again for the line; a place or file that is not
+/// there is left out.
+std::string renderAt(const Model &, const std::string &place, std::string message,
+                     std::string help = "");
+
 } // namespace attune::spec

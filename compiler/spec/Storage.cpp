@@ -23,6 +23,8 @@ struct Operand {
   DType dtype = DType::BF16;
   int64_t heads = 0, dim = 0;
   SourceRange name, headsRange, dimRange;
+  int64_t kvHeads = 0; ///< of `heads / kv heads`, when the line is q's too
+  SourceRange kvHeadsRange;
 };
 
 class TypedFields {
@@ -128,20 +130,21 @@ private:
                      std::string(kStorageToday));
     Operand shape;
     shape.dtype = *type;
-    int64_t kvHeads = 0;
-    if (!dims(f, shape, kvHeads))
+    if (!dims(f, shape))
       return;
     for (const AstName &n : f.names)
       for (Role role : rolesOf(n.name)) {
         shape.given = shape.known = true;
         shape.name = n.range;
         at(role) = shape;
-        if (role != Q && kvHeads > 0)
-          at(role).heads = kvHeads;
+        if (role != Q && shape.kvHeads > 0) {
+          at(role).heads = shape.kvHeads;
+          at(role).headsRange = shape.kvHeadsRange;
+        }
       }
   }
 
-  bool dims(const TypedField &f, Operand &shape, int64_t &kvHeads) {
+  bool dims(const TypedField &f, Operand &shape) {
     if (f.dims.size() != 3 && f.dims.size() != 4) {
       c.error(f.words[0].name.range,
               fmt::format("{} wants 3 or 4 dimensions, got {}", f.names[0].name, f.dims.size()),
@@ -157,7 +160,7 @@ private:
     shape.headsRange = c.lowering.location(headDim.size).range;
     shape.dimRange = c.lowering.location(dim.size).range;
     ok = label(headDim, {"heads", "kv_heads"}) && label(dim, {"dim", "v_dim"}) && ok;
-    ok = heads(f, headDim, shape.heads, kvHeads) && ok;
+    ok = heads(f, headDim, shape) && ok;
     return number(dim.size, "dim", kMaxHeadDim, shape.dim) && ok;
   }
 
@@ -183,10 +186,10 @@ private:
     return false;
   }
 
-  bool heads(const TypedField &f, const AstDim &dim, int64_t &heads, int64_t &kvHeads) {
+  bool heads(const TypedField &f, const AstDim &dim, Operand &shape) {
     const AstExpr &e = c.file.exprs[size_t(dim.size)];
     if (e.kind != AstExpr::Binary || e.text != "/" || e.parens)
-      return number(dim.size, "heads", kMaxHeads, heads);
+      return number(dim.size, "heads", kMaxHeads, shape.heads);
     bool hasQ = false, hasKv = false;
     for (const AstName &n : f.names)
       (n.name == "q" ? hasQ : hasKv) = true;
@@ -195,8 +198,10 @@ private:
               "write q, kv : …, or one number here; in parentheses / divides.");
       return false;
     }
-    bool ok = number(e.args[0], "heads", kMaxHeads, heads);
-    return number(e.args[1], "kv_heads", kMaxHeads, kvHeads) && ok;
+    shape.headsRange = c.lowering.location(e.args[0]).range;
+    shape.kvHeadsRange = c.lowering.location(e.args[1]).range;
+    bool ok = number(e.args[0], "heads", kMaxHeads, shape.heads);
+    return number(e.args[1], "kv_heads", kMaxHeads, shape.kvHeads) && ok;
   }
 
   bool number(AstId e, std::string_view what, int64_t limit, int64_t &value) {
@@ -216,6 +221,7 @@ private:
     if (outGiven_)
       return c.error(f.names[0].range, "out is declared twice");
     outGiven_ = true;
+    c.model.places["out"] = f.names[0].range;
     if (f.hasDims)
       c.error(f.dims.empty() ? f.names[0].range : f.dims[0].range, "out takes an element type only",
               "its shape is that of q with the head dim of v.");
@@ -291,6 +297,13 @@ private:
       c.error(k.dimRange, fmt::format("k wants q's dim of {}, got {}", q.dim, k.dim));
     if (q.heads % k.heads != 0)
       headRatio(q, k);
+    c.model.places["q"] = q.name;
+    c.model.places["k"] = k.name;
+    c.model.places["v"] = v.name;
+    c.model.places["heads"] = q.headsRange;
+    c.model.places["kv_heads"] = k.headsRange;
+    c.model.places["dim"] = q.dimRange;
+    c.model.places["v_dim"] = v.dimRange;
     ProblemShape &p = c.model.problem;
     p.qStorage = q.storage;
     p.kvStorage = k.storage;

@@ -185,13 +185,31 @@ TEST_CASE("Functions") {
              Contains("refers to itself"));
 }
 
+TEST_CASE("Later layers show their refusals at places of the spec") {
+  Options options;
+  options.fileName = ATTUNE_SOURCE_DIR "/specs/composed.attn";
+  Result<Model> m = parseSpecFile(options.fileName, {});
+  REQUIRE(m);
+  CHECK_THAT(renderAt(*m, "v_dim", "v_dim of 64 is odd", "try 32."),
+             Contains("composed.attn:") &&
+                 Contains(": error: v_dim of 64 is odd\n    v    : bf16[") &&
+                 Contains("^~\n  try 32.\n"));
+  CHECK(renderAt(*m, "schedule.waves", "no.") == "no.");
+  Model text = fields("  schedule { waves = 3 }\n  mask = causal");
+  CHECK(renderAt(text, "schedule.waves", "waves is 3", "try 4.") ==
+        "test.attn:4:14: error: waves is 3\n  try 4.\n");
+  CHECK(text.places.at("mask").line == 5);
+  CHECK(text.places.at("heads").column == 24);
+  CHECK(text.places.count("score") == 0);
+}
+
 TEST_CASE("One run reports several faults, each once, in the order of the text") {
   std::string message =
       errors("attention a {\n  q, kv : bf16[tokens, 33 / 2, 64]\n  out : f31\n  scale = 1 / 2\n"
              "  score = softcp(s, 0)\n  mask = window(0) && windw(3)\n}");
   CHECK(errorCount(message) == 6);
   size_t last = 0;
-  for (const char *line : {":2:", ":3:", ":4:", ":5:", ":6:17", ":6:23"}) {
+  for (const char *line : {":2:24", ":3:", ":4:", ":5:", ":6:17", ":6:23"}) {
     INFO(message << line);
     size_t at = message.find(std::string("test.attn") + line);
     CHECK((at != std::string::npos && (at > last || last == 0)));

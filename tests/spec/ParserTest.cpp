@@ -22,6 +22,9 @@ TEST_CASE("Habits of other languages are answered") {
   CHECK_THAT(fieldErrors("  mask = causal or window(3)"), Contains("write || for or"));
   CHECK_THAT(fieldErrors("  mask = not causal"), Contains("write ! for not"));
   CHECK_THAT(fieldErrors("  mask = (k = q)"), Contains("write == to compare"));
+  CHECK_THAT(fieldErrors("  score = k < q ? s : 0"), Contains("select(condition, a, b)"));
+  CHECK_THAT(fieldErrors("  out = bf16"), Contains("out is declared by its type"));
+  CHECK_THAT(fieldErrors("  scale : 3"), Contains("reads name = expression"));
   CHECK_THAT(fieldErrors("  mask = ~k == q"), Contains("write x ^ -1"));
   CHECK_THAT(fieldErrors("  mask = 0 <= k < q"),
              Contains("comparisons do not chain") && Contains("a < b && b < c"));
@@ -38,8 +41,8 @@ TEST_CASE("Habits of other languages are answered") {
 }
 
 TEST_CASE("After a fault in a field the others are still checked") {
-  std::string message =
-      fieldErrors("  score = s +\n  mask = window(0)\n  lse : f32 natural )\n  scale = (1\n  out : f31");
+  std::string message = fieldErrors(
+      "  score = s +\n  mask = window(0)\n  lse : f32 natural )\n  scale = (1\n  out : f31");
   INFO(message);
   CHECK(errorCount(message) == 5);
   CHECK_THAT(message, Contains("test.attn:5:3: error: expected an expression, found `mask`"));
