@@ -12,13 +12,14 @@ struct CheckDialects : impl::CheckDialectsBase<CheckDialects> {
   using CheckDialectsBase::CheckDialectsBase;
 
   void runOnOperation() override {
-    const mlir::WalkResult walk = getOperation().walk([&](mlir::Operation *op) {
-      if (llvm::is_contained(allowed, op->getName().getDialectNamespace()))
-        return mlir::WalkResult::advance();
-      op->emitOpError() << "is left after the phase '" << phase << "', which should leave only "
-                        << llvm::join(allowed, ", ");
-      return mlir::WalkResult::interrupt();
-    });
+    const mlir::WalkResult walk =
+        getOperation().walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation *op) {
+          if (llvm::is_contained(allowed, op->getName().getDialectNamespace()))
+            return mlir::WalkResult::advance();
+          op->emitOpError() << "is left after the phase '" << phase << "', which should leave only "
+                            << llvm::join(allowed, ", ");
+          return mlir::WalkResult::interrupt();
+        });
     if (walk.wasInterrupted())
       signalPassFailure();
     markAllAnalysesPreserved();

@@ -30,10 +30,8 @@ using mlir::OpPassManager;
 #define GEN_PASS_REGISTRATION
 #include "compiler/pipeline/Passes.h.inc"
 
-/// Cleans up and checks: how every phase ends.
-void endPhase(OpPassManager &pm, const char *phase, llvm::ArrayRef<std::string> remaining) {
-  pm.addPass(mlir::createCanonicalizerPass());
-  pm.addPass(mlir::createCSEPass());
+/// Checks what a phase promises to leave.
+void checkRemaining(OpPassManager &pm, const char *phase, llvm::ArrayRef<std::string> remaining) {
   CheckDialectsOptions check;
   check.phase = phase;
   check.allowed.assign(remaining.begin(), remaining.end());
@@ -42,21 +40,30 @@ void endPhase(OpPassManager &pm, const char *phase, llvm::ArrayRef<std::string> 
 
 } // namespace
 
-void addAttnPhase(OpPassManager &pm) { endPhase(pm, "attn", {"builtin", "attn", "arith", "math"}); }
+void addAttnPhase(OpPassManager &pm) {
+  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(mlir::createCSEPass());
+  checkRemaining(pm, "attn", {"builtin", "attn", "arith", "math"});
+}
 
 void addTilePhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createAttnToTilePass(options.arch, options.knobs));
-  endPhase(pm, "tile", {"builtin", "tile", "arith", "math", "scf", "llvm"});
+  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(mlir::createCSEPass());
+  checkRemaining(pm, "tile", {"builtin", "tile", "arith", "math", "scf", "llvm"});
   pm.addPass(createVerifyTileSyncPass());
 }
 
 void addRocdlPhase(OpPassManager &pm) {
+  // Divisions that round down, while one op still stands for a whole fragment.
+  pm.addPass(mlir::arith::createArithExpandOpsPass());
   pm.addPass(createTileToRocdlPass());
-  pm.addPass(mlir::arith::createArithExpandOpsPass()); // divisions that round down
   pm.addPass(mlir::createSCFToControlFlowPass());
   pm.addPass(mlir::createConvertToLLVMPass());
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());
-  endPhase(pm, "rocdl", {"builtin", "llvm", "rocdl"});
+  // Duplicates and dead code only: LLVM simplifies the rest, and faster.
+  pm.addPass(mlir::createCSEPass());
+  checkRemaining(pm, "rocdl", {"builtin", "llvm", "rocdl"});
 }
 
 void registerDialects(mlir::DialectRegistry &registry) {
