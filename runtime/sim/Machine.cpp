@@ -144,23 +144,23 @@ uint32_t WorkgroupRunner::setUserSgprs(Wave &w) {
 
 /// The wave to run next and the longest turn it may have; null when none can run.
 Wave *WorkgroupRunner::choose(uint32_t &turn) {
-  std::vector<Wave *> ready;
+  uint32_t ready = 0;
   for (auto &w : waves_)
-    if (w->state == WaveState::Running)
-      ready.push_back(w.get());
-  if (ready.empty())
+    ready += w->state == WaveState::Running;
+  if (!ready)
     return nullptr;
+  uint32_t pick = 0; // which of the ready ones
   turn = ~0u;
-  switch (d_.options.schedule) {
-  case Schedule::ToBarrier:
-    return ready.front();
-  case Schedule::Reverse:
-    return ready.back();
-  case Schedule::Random:
+  if (d_.options.schedule == Schedule::Reverse)
+    pick = ready - 1;
+  if (d_.options.schedule == Schedule::Random) {
     turn = 1 + uint32_t(random_()) % std::max<uint32_t>(d_.options.quantum, 1);
-    return ready[random_() % ready.size()];
+    pick = uint32_t(random_()) % ready;
   }
-  return ready.front();
+  for (auto &w : waves_)
+    if (w->state == WaveState::Running && pick-- == 0)
+      return w.get();
+  return nullptr;
 }
 
 /// s_set_gpr_idx: a copy of the instruction whose VGPR numbers have M0's index added.

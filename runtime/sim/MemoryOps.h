@@ -1,7 +1,12 @@
-// What LDS, buffer, global, flat and scratch instructions share: elements and the lanes that move
+// What LDS, buffer, global, flat and scratch instructions share: elements, and the lanes that move
 // them.
+//
+// Most accesses have all lanes active, whole dwords and every address inside one region.
+// wholeAccess() recognises them with one pass over the addresses; they take the loops loadAll and
+// storeAll. Everything else goes lane by lane.
 #pragma once
 #include "runtime/sim/Ops.h"
+#include <bit>
 
 namespace attune::sim {
 
@@ -70,6 +75,61 @@ inline void captureData(Wave &w, Access &a, const Operand &o, int firstRow = 0) 
     return;
   for (int k = 0; k < o.dwords; ++k)
     std::memcpy(a.data[firstRow + k], w.row(o, k), sizeof(LaneRow));
+}
+
+/// All lanes active, dwords, and all addresses in [base, base + bytes).
+inline bool wholeAccess(const Access &a, uint64_t base, uint64_t bytes) {
+  unsigned size = a.inst->memBytes;
+  if (a.exec != kAllLanes || size < 4 || bytes < size)
+    return false;
+  uint64_t last = bytes - size, outside = 0;
+  for (int l = 0; l < kLanes; ++l)
+    outside |= a.address[l] - base > last;
+  return !outside;
+}
+
+/// rows[k][l] = dword k at base + address[l].
+template <int Words> void loadAll(LaneRow *rows, uint64_t base, const uint64_t *address) {
+  for (int l = 0; l < kLanes; ++l) {
+    uint32_t words[Words];
+    std::memcpy(words, Memory::host(base + address[l]), 4 * Words);
+    for (int k = 0; k < Words; ++k)
+      rows[k][l] = words[k];
+  }
+}
+inline void loadAll(unsigned bytes, LaneRow *rows, uint64_t base, const uint64_t *address) {
+  switch (bytes) {
+  case 4:
+    return loadAll<1>(rows, base, address);
+  case 8:
+    return loadAll<2>(rows, base, address);
+  case 12:
+    return loadAll<3>(rows, base, address);
+  default:
+    return loadAll<4>(rows, base, address);
+  }
+}
+
+/// dword k at base + address[l] = rows[k][l], lanes in ascending order.
+template <int Words> void storeAll(const LaneRow *rows, uint64_t base, const uint64_t *address) {
+  for (int l = 0; l < kLanes; ++l) {
+    uint32_t words[Words];
+    for (int k = 0; k < Words; ++k)
+      words[k] = rows[k][l];
+    std::memcpy(Memory::host(base + address[l]), words, 4 * Words);
+  }
+}
+inline void storeAll(unsigned bytes, const LaneRow *rows, uint64_t base, const uint64_t *address) {
+  switch (bytes) {
+  case 4:
+    return storeAll<1>(rows, base, address);
+  case 8:
+    return storeAll<2>(rows, base, address);
+  case 12:
+    return storeAll<3>(rows, base, address);
+  default:
+    return storeAll<4>(rows, base, address);
+  }
 }
 
 } // namespace attune::sim

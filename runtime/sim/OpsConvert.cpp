@@ -96,10 +96,18 @@ void vCvtF32I32(Wave &w, const Inst &i) {
 void vCvtF32U32(Wave &w, const Inst &i) {
   lanes<F, U>(w, i, [](U x) { return F(x); });
 }
-void vCvtU32F32(Wave &w, const Inst &i) { lanes<U, F>(w, i, cvtU32F32); }
-void vCvtI32F32(Wave &w, const Inst &i) { lanes<I, F>(w, i, cvtI32F32); }
-void vCvtRpiI32F32(Wave &w, const Inst &i) { lanes<I, F>(w, i, cvtRpiI32F32); }
-void vCvtFlrI32F32(Wave &w, const Inst &i) { lanes<I, F>(w, i, cvtFlrI32F32); }
+void vCvtU32F32(Wave &w, const Inst &i) {
+  lanes<U, F>(w, i, [](auto... x) { return cvtU32F32(x...); });
+}
+void vCvtI32F32(Wave &w, const Inst &i) {
+  lanes<I, F>(w, i, [](auto... x) { return cvtI32F32(x...); });
+}
+void vCvtRpiI32F32(Wave &w, const Inst &i) {
+  lanes<I, F>(w, i, [](auto... x) { return cvtRpiI32F32(x...); });
+}
+void vCvtFlrI32F32(Wave &w, const Inst &i) {
+  lanes<I, F>(w, i, [](auto... x) { return cvtFlrI32F32(x...); });
+}
 void vCvtOffF32I4(Wave &w, const Inst &i) { // sixteenths from -0.5 to 0.4375
   lanes<F, U>(w, i, [](U x) { return F(I(x << 28) >> 28) * 0.0625f; });
 }
@@ -153,10 +161,18 @@ void vCvtU16F16(Wave &w, const Inst &i) {
 void vCvtI16F16(Wave &w, const Inst &i) {
   lanes<int16_t, Half>(w, i, [](F x) { return cvtToInt<int16_t>(x); });
 }
-void vCvtNormI16F16(Wave &w, const Inst &i) { lanes<int16_t, Half>(w, i, cvtNormI16F32); }
-void vCvtNormU16F16(Wave &w, const Inst &i) { lanes<uint16_t, Half>(w, i, cvtNormU16F32); }
-void vCvtPkBf16F32(Wave &w, const Inst &i) { lanes<U, F, F>(w, i, cvtPkBf16F32); }
-void vCvtPkrtzF16F32(Wave &w, const Inst &i) { lanes<U, F, F>(w, i, cvtPkrtzF16F32); }
+void vCvtNormI16F16(Wave &w, const Inst &i) {
+  lanes<int16_t, Half>(w, i, [](auto... x) { return cvtNormI16F32(x...); });
+}
+void vCvtNormU16F16(Wave &w, const Inst &i) {
+  lanes<uint16_t, Half>(w, i, [](auto... x) { return cvtNormU16F32(x...); });
+}
+void vCvtPkBf16F32(Wave &w, const Inst &i) {
+  lanes<U, F, F>(w, i, [](auto... x) { return cvtPkBf16F32(x...); });
+}
+void vCvtPkrtzF16F32(Wave &w, const Inst &i) {
+  lanes<U, F, F>(w, i, [](auto... x) { return cvtPkrtzF16F32(x...); });
+}
 void vCvtPkF16F32(Wave &w, const Inst &i) {
   lanes<U, F, F>(w, i, [](F a, F b) { return U(f32ToF16(a)) | U(f32ToF16(b)) << 16; });
 }
@@ -167,10 +183,18 @@ void vCvtSrF16F32(Wave &w, const Inst &i) { stochasticHalf<kF16>(w, i); }
 void vCvtSrBf16F32(Wave &w, const Inst &i) { stochasticHalf<kBf16>(w, i); }
 
 // fp8 and bf8.
-void vCvtF32Fp8(Wave &w, const Inst &i) { widenByte(w, i, fp8ToF32); }
-void vCvtF32Bf8(Wave &w, const Inst &i) { widenByte(w, i, bf8ToF32); }
-void vCvtPkF32Fp8(Wave &w, const Inst &i) { widenPair8(w, i, fp8ToF32); }
-void vCvtPkF32Bf8(Wave &w, const Inst &i) { widenPair8(w, i, bf8ToF32); }
+void vCvtF32Fp8(Wave &w, const Inst &i) {
+  widenByte(w, i, [](uint8_t x) { return fp8ToF32(x); });
+}
+void vCvtF32Bf8(Wave &w, const Inst &i) {
+  widenByte(w, i, [](uint8_t x) { return bf8ToF32(x); });
+}
+void vCvtPkF32Fp8(Wave &w, const Inst &i) {
+  widenPair8(w, i, [](uint8_t x) { return fp8ToF32(x); });
+}
+void vCvtPkF32Bf8(Wave &w, const Inst &i) {
+  widenPair8(w, i, [](uint8_t x) { return bf8ToF32(x); });
+}
 void vCvtPkFp8F32(Wave &w, const Inst &i) {
   packPair8(w, i, [o = overflow(w)](F x) { return f32ToFp8(x, o); });
 }
@@ -181,7 +205,9 @@ void vCvtSrFp8F32(Wave &w, const Inst &i) { stochasticByte<kFp8>(w, i); }
 void vCvtSrBf8F32(Wave &w, const Inst &i) { stochasticByte<kBf8>(w, i); }
 
 // Integers packed from wider numbers.
-void vCvtPkU8F32(Wave &w, const Inst &i) { lanes<U, F, U, U>(w, i, cvtPkU8F32); }
+void vCvtPkU8F32(Wave &w, const Inst &i) {
+  lanes<U, F, U, U>(w, i, [](auto... x) { return cvtPkU8F32(x...); });
+}
 void vCvtPkU16U32(Wave &w, const Inst &i) {
   lanes<U, U, U>(w, i, [](U a, U b) { return std::min(a, 0xffffu) | std::min(b, 0xffffu) << 16; });
 }

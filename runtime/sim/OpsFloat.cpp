@@ -176,13 +176,15 @@ void vDivScaleF32(Wave &w, const Inst &i) { divScale<F>(w, i, divScaleF32); }
 void vDivScaleF64(Wave &w, const Inst &i) { divScale<D>(w, i, divScaleF64); }
 void vDivFmasF32(Wave &w, const Inst &i) { divFmas<F>(w, i, divFmasF32); }
 void vDivFmasF64(Wave &w, const Inst &i) { divFmas<D>(w, i, divFmasF64); }
-void vDivFixupF32(Wave &w, const Inst &i) { lanes<F, F, F, F>(w, i, divFixupF32); }
+void vDivFixupF32(Wave &w, const Inst &i) {
+  lanes<F, F, F, F>(w, i, [](auto... x) { return divFixupF32(x...); });
+}
 
 // f64: denormals are always kept, so the f32 mode of the host must not be in force.
 #define SIM_F64(name, types, expression)                                                           \
   void name(Wave &w, const Inst &i) {                                                              \
     DefaultFloatMode guard(w);                                                                     \
-    lanes<D, types>(w, i, expression);                                                             \
+    lanes<D, types>(w, i, [](auto... x) { return expression(x...); });                             \
   }
 #define SIM_COMMA ,
 SIM_F64(vAddF64, D SIM_COMMA D, [](D a, D b) { return a + b; })
@@ -204,7 +206,9 @@ SIM_F64(vSqrtF64, D, sqrtF64)
 #undef SIM_F64
 #undef SIM_COMMA
 void vFmacF64(Wave &w, const Inst &i) { vFmaF64(w, i); }
-void vFrexpExpI32F64(Wave &w, const Inst &i) { lanes<int32_t, D>(w, i, frexpExpF64); }
+void vFrexpExpI32F64(Wave &w, const Inst &i) {
+  lanes<int32_t, D>(w, i, [](auto... x) { return frexpExpF64(x...); });
+}
 
 // f16: computed in f32, where sums, products and quotients of halves round only once more.
 void vAddF16(Wave &w, const Inst &i) {
@@ -219,7 +223,9 @@ void vSubrevF16(Wave &w, const Inst &i) {
 void vMulF16(Wave &w, const Inst &i) {
   lanes<Half, Half, Half>(w, i, [](F a, F b) { return a * b; });
 }
-void vFmaF16(Wave &w, const Inst &i) { lanes<Half, Half, Half, Half>(w, i, fmaHalf); }
+void vFmaF16(Wave &w, const Inst &i) {
+  lanes<Half, Half, Half, Half>(w, i, [](auto... x) { return fmaHalf(x...); });
+}
 void vMadF16(Wave &w, const Inst &i) { // unfused: the product is rounded to f16 first
   lanes<Half, Half, Half, Half>(w, i, [](F a, F b, F c) { return f16ToF32(f32ToF16(a * b)) + c; });
 }
@@ -239,7 +245,9 @@ void vMax3F16(Wave &w, const Inst &i) {
 void vMed3F16(Wave &w, const Inst &i) {
   lanes<Half, Half, Half, Half>(w, i, [](F a, F b, F c) { return med3(a, b, c); });
 }
-void vDivFixupF16(Wave &w, const Inst &i) { lanes<Half, Half, Half, Half>(w, i, divFixupF32); }
+void vDivFixupF16(Wave &w, const Inst &i) {
+  lanes<Half, Half, Half, Half>(w, i, [](auto... x) { return divFixupF32(x...); });
+}
 void vFractF16(Wave &w, const Inst &i) {
   // Just below an integer the fraction would round to 1; it is the largest half below 1 instead.
   lanes<Half, Half>(w, i, [](F x) { return std::fmin(x - std::floor(x), 0x1.ffcp-1f); });

@@ -2,7 +2,6 @@
 // crossbar.
 #include "runtime/sim/LdsOps.h"
 #include "runtime/sim/MemoryOps.h"
-#include <bit>
 
 namespace attune::sim {
 namespace {
@@ -24,12 +23,20 @@ Access ldsAccess(Wave &w, const Inst &i, Access::Complete complete) {
 }
 
 void completeRead(Wave &w, const Access &a) {
+  if (wholeAccess(a, 0, w.group->lds.bytes)) {
+    loadAll(a.inst->memBytes, &w.row(a.inst->dst), w.group->lds.base, a.address);
+    return;
+  }
   forLanes(w, a.exec, [&](int l) {
     if (const uint8_t *from = w.lds(uint32_t(a.address[l]), a.inst->memBytes, l))
       loadLane(w, *a.inst, l, from);
   });
 }
 void completeWrite(Wave &w, const Access &a) {
+  if (wholeAccess(a, 0, w.group->lds.bytes)) {
+    storeAll(a.inst->memBytes, a.data, w.group->lds.base, a.address);
+    return;
+  }
   forLanes(w, a.exec, [&](int l) {
     if (uint8_t *to = w.lds(uint32_t(a.address[l]), a.inst->memBytes, l))
       storeLane(a, l, to);
@@ -64,17 +71,26 @@ void completeWrite2(Wave &w, const Access &a) {
   });
 }
 
+/// The words that each active lane reads; inactive lanes have 0.
+bool gatherLanes(Wave &w, const Access &a, LaneRow *in) {
+  unsigned bytes = a.inst->memBytes;
+  std::memset(in, 0, bytes / 4 * sizeof(LaneRow));
+  forLanes(w, a.exec, [&](int l) {
+    const uint8_t *from = w.lds(uint32_t(a.address[l]), bytes, l);
+    for (unsigned k = 0; from && k < bytes / 4; ++k)
+      std::memcpy(&in[k][l], from + 4 * k, 4);
+  });
+  return w.state != WaveState::Faulted;
+}
+
 using Transpose = void (*)(const uint32_t (*)[64], uint32_t (*)[64]);
 template <Transpose Fn> void completeTranspose(Wave &w, const Access &a) {
   const Inst &i = *a.inst;
   int words = i.memBytes / 4;
-  alignas(64) LaneRow in[3] = {}, out[3];
-  forLanes(w, a.exec, [&](int l) {
-    const uint8_t *from = w.lds(uint32_t(a.address[l]), i.memBytes, l);
-    for (int k = 0; from && k < words; ++k)
-      std::memcpy(&in[k][l], from + 4 * k, 4);
-  });
-  if (w.state == WaveState::Faulted)
+  alignas(64) LaneRow in[3], out[3];
+  if (wholeAccess(a, 0, w.group->lds.bytes))
+    loadAll(i.memBytes, in, w.group->lds.base, a.address);
+  else if (!gatherLanes(w, a, in))
     return;
   Fn(in, out);
   for (int k = 0; k < words; ++k)

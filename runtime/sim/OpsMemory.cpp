@@ -8,14 +8,29 @@
 #include "runtime/sim/LdsOps.h"
 #include "runtime/sim/MemoryAddress.h"
 #include <algorithm>
-#include <bit>
 #include <fmt/format.h>
 
 namespace attune::sim {
 namespace {
 
+/// All lanes whole and inside the region that the first one hits.
+bool oneRegion(Wave &w, const Access &a) {
+  const Inst &i = *a.inst;
+  if (a.exec != kAllLanes || i.memBytes < 4)
+    return false;
+  unsigned partial = 0;
+  for (int l = 0; l < kLanes; ++l)
+    partial |= a.bytes[l] ^ i.memBytes;
+  return !partial && w.memory(a.address[0], i.memBytes, 0) &&
+         wholeAccess(a, w.lastRegion->base, w.lastRegion->bytes);
+}
+
 void completeLoad(Wave &w, const Access &a) {
   const Inst &i = *a.inst;
+  if (oneRegion(w, a)) {
+    loadAll(i.memBytes, &w.row(i.dst), 0, a.address);
+    return;
+  }
   forLanes(w, a.exec, [&](int l) {
     uint8_t bytes[16] = {};
     if (a.bytes[l]) {
@@ -33,6 +48,10 @@ void completeLoad(Wave &w, const Access &a) {
 }
 
 void completeStore(Wave &w, const Access &a) {
+  if (oneRegion(w, a)) {
+    storeAll(a.inst->memBytes, a.data, 0, a.address);
+    return;
+  }
   forLanes(w, a.exec, [&](int l) {
     if (!a.bytes[l])
       return;
@@ -49,6 +68,12 @@ void completeStore(Wave &w, const Access &a) {
 void completeDma(Wave &w, const Access &a) {
   const Inst &i = *a.inst;
   unsigned slot = std::max<unsigned>(i.memBytes, 4); // bytes and shorts are widened to a dword
+  if (uint64_t(a.ldsBase) + kLanes * slot <= w.group->lds.bytes && oneRegion(w, a)) {
+    uint8_t *to = reinterpret_cast<uint8_t *>(w.group->lds.base) + a.ldsBase;
+    for (int l = 0; l < kLanes; ++l)
+      std::memcpy(to + unsigned(l) * slot, Memory::host(a.address[l]), slot);
+    return;
+  }
   forLanes(w, a.exec, [&](int l) {
     uint32_t words[4] = {};
     if (a.bytes[l]) {

@@ -41,7 +41,8 @@ uint64_t hiddenValue(const std::string &kind, const Launch &l) {
 /// caller gave none.
 std::vector<uint8_t> kernargImage(const Kernel &k, const Launch &l) {
   std::vector<uint8_t> image(l.kernarg.begin(), l.kernarg.end());
-  // The segment is 16-byte aligned and handed out in such units; LLVM reads whole ones (s_load_dwordx4 at the end).
+  // The segment is 16-byte aligned and handed out in such units; LLVM reads whole ones
+  // (s_load_dwordx4 at the end).
   constexpr size_t unit = 16;
   image.resize((std::max<size_t>(image.size(), k.kernargBytes) + unit - 1) / unit * unit);
   for (const HiddenArg &h : k.hidden) {

@@ -139,7 +139,7 @@ const Case kCases[] = {
     {"v_cvt_i32_f32_e64 v10, -v2", false, false, [](Q a, Q, Q, Q) { return integer(toI32(-f(U(a)))); }},
     {"v_cvt_f32_i32_e32 v10, v2", false, false, [](Q a, Q, Q, Q) { return integer(u(F(I(a)))); }},
     {"v_cvt_f32_ubyte2_e32 v10, v2", false, false, [](Q a, Q, Q, Q) { return integer(u(F(a >> 16 & 255))); }},
-    {"v_cvt_f64_f32_e32 v[10:11], v2", true, false, [](Q a, Q, Q, Q) { double x = f(U(a)); return std::isnan(x) ? 0x7ff8000000000000 : std::bit_cast<Q>(x); }},
+    {"v_cvt_f64_f32_e32 v[10:11], v2", true, false, [](Q a, Q, Q, Q) { return std::bit_cast<Q>(double(f(U(a)))); }},
     {"v_ldexp_f32 v10, v2, v4", false, true, [](Q a, Q b, Q, Q) { return integer(u(F(std::ldexp(double(f(U(a))), std::clamp(I(b), -1000, 1000))))); }},
     {"v_pk_mul_f32 v[10:11], v[2:3], v[4:5] op_sel:[0,1] op_sel_hi:[0,0] neg_hi:[1,0]", true, true, [](Q a, Q b, Q, Q) { return u(f(U(a)) * f(U(b >> 32))) | Q(u(-f(U(a)) * f(U(b)))) << 32; }},
     {"v_pk_fma_f32 v[10:11], v[2:3], v[4:5], v[6:7] op_sel_hi:[1,1,1]", true, true, [](Q a, Q b, Q c, Q) { return u(std::fma(f(U(a)), f(U(b)), f(U(c)))) | Q(u(std::fma(f(U(a >> 32)), f(U(b >> 32)), f(U(c >> 32))))) << 32; }},
@@ -155,7 +155,7 @@ const Case kCases[] = {
 /// thread.
 std::string program() {
   std::string text =
-      mode +
+
       "  s_load_dwordx8 s[16:23], s[0:1], 0x0\n  s_lshl_b32 s3, s2, 6\n"
       "  v_add_u32_e32 v20, s3, v0\n  v_lshlrev_b32_e32 v20, 3, v20\n"
       "  s_waitcnt lgkmcnt(0)\n  global_load_dwordx2 v[2:3], v20, s[16:17]\n"
