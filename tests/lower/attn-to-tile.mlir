@@ -58,10 +58,15 @@ attn.kernel @window q(dense, heads = 4, dim = 64) kv(dense, heads = 4, dim = 64)
 
 // -----
 
-// A mask that only its evaluation tells: no free body, and keys that nobody sees are kept out of the product.
+// A mask that only its evaluation tells: no free body, and keys that nobody sees are kept out of the product. What
+// differs by query is read once; what differs by key is read before the DMA of the next tile, not behind it.
 // CHECK-LABEL: tile.kernel @documents
+// CHECK:     tile.fetch
 // CHECK:     scf.for
 // CHECK:       tile.fetch
+// CHECK:       tile.keep_order
+// CHECK:       tile.dma
+// CHECK-NOT:   tile.fetch
 // CHECK:       tile.seen
 // CHECK:       tile.keep
 // CHECK-NOT: scf.for

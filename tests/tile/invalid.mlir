@@ -10,8 +10,8 @@ module attributes {attune.type = !tile.frag<1x32xf32, "col=(l0..l4)">} {}
 
 // -----
 
-// expected-error@+1 {{a fragment holds f32, bf16, f16 or i1, got 'i32'}}
-module attributes {attune.type = !tile.frag<1x32xi32, "col=(l0..l4) free=(l5)">} {}
+// expected-error@+1 {{a fragment holds f32, bf16, f16, i32 or i1, got 'i64'}}
+module attributes {attune.type = !tile.frag<1x32xi64, "col=(l0..l4) free=(l5)">} {}
 
 // -----
 

@@ -41,6 +41,8 @@ tile.kernel @all args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
   tile.wait vmcnt = 0 lds
   // CHECK: tile.barrier
   tile.barrier
+  // CHECK: tile.keep_order
+  tile.keep_order
   // CHECK: tile.load %{{.*}}[%{{.*}}, 16] : <64xbf16> -> <16x32xbf16, "row=(r0,r1,r2,l5) col=(l0..l4)">
   %b = tile.load %view[%c0, 16] : !tile.view<64xbf16> -> !opB
   // CHECK: tile.read %{{.*}}[%{{.*}}] at{{ ?}}[0, 16]

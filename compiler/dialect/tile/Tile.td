@@ -330,6 +330,14 @@ def Tile_WaitOp : Tile_Op<"wait"> {
   let hasVerifier = 1;
 }
 
+def Tile_KeepOrderOp : Tile_Op<"keep_order"> {
+  let summary = "global memory instructions stay on their side of this point";
+  let description = [{
+    vmcnt counts in issue order: a load that is to be waited for without the DMA behind it has to be issued before it.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 def Tile_BarrierOp : Tile_Op<"barrier"> {
   let summary = "all waves of the workgroup have come this far";
   let assemblyFormat = "attr-dict";

@@ -45,8 +45,8 @@ FragType FragType::get(Type elementType, const layout::LinearLayout &layout) {
 
 LogicalResult FragType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t cols, Type elementType,
                                StringRef text) {
-  if (!elementType.isF32() && !elementType.isBF16() && !elementType.isF16() && !elementType.isInteger(1))
-    return emitError() << "a fragment holds f32, bf16, f16 or i1, got " << elementType;
+  if (!elementType.isF32() && !elementType.isBF16() && !elementType.isF16() && !elementType.isInteger(1) && !elementType.isInteger(32))
+    return emitError() << "a fragment holds f32, bf16, f16, i32 or i1, got " << elementType;
   Result<layout::LinearLayout> parsed = layout::LinearLayout::parse(text.str());
   if (!parsed)
     return emitError() << "layout \"" << text << "\": " << parsed.error().message;

@@ -32,6 +32,15 @@ struct Carried {
   static Carried from(ValueRange v) { return {{v[0], v[1], v[2]}, v[3]}; }
 };
 
+/// Vector registers of a SIMD lane, and those left for operands in flight, addresses and temporaries.
+constexpr int64_t kVectorRegisters = 512, kWorkingRegisters = 64;
+
+/// A captured tensor's elements for a tile (or one per query), in registers before they are needed.
+struct EarlyRead {
+  attn::ReadOp read;
+  Value frag; ///< a bool is held as i32
+};
+
 class PrefillSchedule {
 public:
   PrefillSchedule(const TileBuilder &t, KernelFrame &f, attn::KernelOp op, const schedule::Plan &plan, const TileShapes &shapes,
@@ -54,7 +63,11 @@ private:
   /// Tiles [begin, end) of a round.
   Carried emitTiles(const TileBuilder &t, const Round &round, Value begin, Value end, bool masked, const Carried &carried) const;
   Value emitScores(const TileBuilder &t, Value buffer) const;
-  Value applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked) const;
+  Value applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked, ArrayRef<EarlyRead> elementReads) const;
+  RegionInliner::Element elementAt(const TileBuilder &t, Value tileIndex, Value row, Value col) const;
+  EarlyRead issueRead(const TileBuilder &t, const RegionInliner &region, attn::ReadOp read, tile::FragType shape, Value tileIndex) const;
+  /// Reads of this tile's elements, before its DMA; as many as registers allow, the others are issued where they are used.
+  SmallVector<EarlyRead> issueElementReads(const TileBuilder &t, Value tileIndex, bool masked) const;
   /// `seen`, if given, are the keys whose values may be used.
   Value emitOutput(const TileBuilder &t, Value weights, Value seen, Value o, Value buffer) const;
   void emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const;
@@ -70,6 +83,7 @@ private:
   KvRange range_;
   Value kLds_, vLds_, outView_, lseView_;
   SmallVector<Value> q_; // one fragment per step of 16 head_dim columns
+  SmallVector<EarlyRead> queryReads_;
   int64_t kDmas_ = 0, vDmas_ = 0;
 };
 
@@ -107,23 +121,63 @@ Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer) const {
   return scores;
 }
 
-Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked) const {
+RegionInliner::Element PrefillSchedule::elementAt(const TileBuilder &t, Value tileIndex, Value row, Value col) const {
+  Value qi = t.add(t.add(f_.blockRow, f_.waveRow), col);
+  Value k = tileIndex ? t.add(t.mul(tileIndex, t.i32(range_.tileKeys)), row) : Value();
+  return {Value(), t.add(f_.ctx, qi), k, qi};
+}
+
+EarlyRead PrefillSchedule::issueRead(const TileBuilder &t, const RegionInliner &region, attn::ReadOp read, tile::FragType shape,
+                                     Value tileIndex) const {
+  Type element = read.getType().isInteger(1) ? Type(t.b.getI32Type()) : read.getType();
+  auto type = tile::FragType::get(element.getContext(), shape.getRows(), shape.getCols(), element, shape.getLayoutText());
+  Value frag = t.map(type, {}, [&](const TileBuilder &u, ValueRange, Value row, Value col) -> Value {
+    Value v = region.readAt(u, read, elementAt(u, tileIndex, row, col));
+    return v.getType() == element ? v : arith::ExtUIOp::create(u.b, u.loc, element, v).getResult();
+  });
+  return {read, frag};
+}
+
+SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t, Value tileIndex, bool masked) const {
+  // Registers that the tile needs anyway: Q, O, the scores, P, and room for operands and addresses.
+  const int64_t perRead = shapes_.frags.scores.registers();
+  int64_t room = kVectorRegisters / plan_.wavesPerEu - int64_t(q_.size()) * 4 - shapes_.frags.output.registers() - perRead -
+                 perRead / 2 - kWorkingRegisters;
+  SmallVector<EarlyRead> reads;
+  auto issue = [&](const RegionInliner &region) {
+    for (attn::ReadOp read : region.elementReads())
+      if ((room -= perRead) >= 0)
+        reads.push_back(issueRead(t, region, read, shapes_.frags.scores, tileIndex));
+  };
+  issue(score_);
+  if (masked)
+    issue(mask_);
+  if (!reads.empty())
+    tile::KeepOrderOp::create(t.b, t.loc);
+  return reads;
+}
+
+Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked,
+                                         ArrayRef<EarlyRead> elementReads) const {
   if (rawScale_ && !masked)
     return scores;
-  Value key0 = t.mul(tileIndex, t.i32(range_.tileKeys));
-  Value row0 = t.add(f_.blockRow, f_.waveRow);
-  return t.map(shapes_.frags.scores, {scores}, [&](const TileBuilder &u, ValueRange e, Value row, Value col) {
-    Value k = u.add(key0, row), qi = u.add(row0, col), q = u.add(f_.ctx, qi);
-    Value s = e[0];
-    if (!rawScale_)
-      s = u.mulF(s, u.f32(scale_));
-    if (!score_.empty())
-      s = score_.inlineAt(u, s, q, k, qi);
+  SmallVector<EarlyRead> reads(elementReads);
+  reads.append(queryReads_);
+  SmallVector<Value> inputs{scores};
+  for (const EarlyRead &r : reads)
+    inputs.push_back(r.frag);
+  return t.map(shapes_.frags.scores, inputs, [&](const TileBuilder &u, ValueRange e, Value row, Value col) {
+    RegionInliner::ValueMap given;
+    for (auto [r, v] : llvm::zip(reads, e.drop_front()))
+      given[r.read.getResult()] = r.read.getType().isInteger(1) ? u.cmp(arith::CmpIPredicate::ne, v, u.i32(0)) : v;
+    RegionInliner::Element element = elementAt(u, tileIndex, row, col);
+    element.s = rawScale_ ? e[0] : u.mulF(e[0], u.f32(scale_));
+    Value s = score_.empty() ? element.s : score_.inlineAt(u, element, given);
     if (!masked)
       return s;
-    Value visible = u.cmp(arith::CmpIPredicate::slt, k, f_.kvLen);
+    Value visible = u.cmp(arith::CmpIPredicate::slt, element.k, f_.kvLen);
     if (!mask_.empty())
-      visible = arith::AndIOp::create(u.b, u.loc, visible, mask_.inlineAt(u, Value(), q, k, qi));
+      visible = arith::AndIOp::create(u.b, u.loc, visible, mask_.inlineAt(u, element, given));
     return u.select(visible, s, u.negInf());
   });
 }
@@ -152,10 +206,11 @@ Carried PrefillSchedule::emitTiles(const TileBuilder &t, const Round &round, Val
 
   tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(vDmas_), /*lds=*/true);
   tile::BarrierOp::create(t.b, t.loc);
+  SmallVector<EarlyRead> reads = issueElementReads(t, tileIndex, masked);
   Value next = range_.next(t, round, tileIndex);
   fetchTile(t, f_.k, kLds_, next, other);
   fetchTile(t, f_.v, vLds_, next, other);
-  Value scores = applyScoreAndMask(t, emitScores(t, cur), tileIndex, masked);
+  Value scores = applyScoreAndMask(t, emitScores(t, cur), tileIndex, masked, reads);
   auto [out, weights] = softmax_.step(t, in, scores);
   tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(kDmas_ + vDmas_), /*lds=*/false);
   tile::BarrierOp::create(t.b, t.loc);
@@ -218,6 +273,9 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   vLds_ = tile::AllocOp::create(t.b, t.loc, shapes_.vLds);
   Value buffer = t.i32(0);
   loadQ(t);
+  for (const RegionInliner *region : {&score_, &mask_})
+    for (attn::ReadOp read : region->queryReads())
+      queryReads_.push_back(issueRead(t, *region, read, shapes_.frags.stat, Value()));
   // Made here, a result's view keeps a descriptor alive through the loop; made later, its arguments and the lengths.
   outView_ = blockView(t, f_.out);
   if (f_.lse.ptr)

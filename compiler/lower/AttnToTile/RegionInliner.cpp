@@ -18,51 +18,86 @@ RegionInliner::RegionInliner(const TileBuilder &t, KernelFrame &frame, attn::Ker
   uniform_[args[6]] = frame.ctx;
   uniform_[args[7]] = frame.qLen;
   uniform_[args[8]] = frame.kvLen;
-  ValueMap results;
   for (Operation &inner : region.front().without_terminator())
     if (llvm::all_of(inner.getOperands(), [&](Value v) { return uniform_.contains(v); }))
-      emit(t, inner, uniform_, uniform_, /*uniform=*/true);
+      uniform_[inner.getResult(0)] =
+          emitOp(t, inner, llvm::map_to_vector(inner.getOperands(), [&](Value v) { return uniform_[v]; }), /*uniform=*/true);
+  findEarlyReads();
 }
 
-Value RegionInliner::inlineAt(const TileBuilder &t, Value s, Value q, Value k, Value qi) const {
+void RegionInliner::findEarlyReads() {
+  // What a value needs besides uniform ones, as bits.
+  enum { Query = 1, Key = 2, Late = 4 };
+  DenseMap<Value, int> needs;
+  auto args = region_.getArguments();
+  if (args.size() == 10) {
+    needs[args[0]] = Late;
+    args = args.drop_front();
+  }
+  needs[args[3]] = needs[args[5]] = Query;
+  needs[args[4]] = Key;
+  for (Operation &inner : region_.front().without_terminator()) {
+    if (isUniform(inner.getResult(0)))
+      continue;
+    int all = 0;
+    for (Value v : inner.getOperands())
+      all |= needs.lookup(v);
+    if (auto read = dyn_cast<attn::ReadOp>(inner)) {
+      if (!(all & Late))
+        (all & Key ? elementReads_ : queryReads_).push_back(read);
+      all |= Late; // an index that needs another read can't be issued with it
+    }
+    needs[inner.getResult(0)] = all;
+  }
+}
+
+RegionInliner::ValueMap RegionInliner::locals(const Element &element) const {
   ValueMap local;
   auto args = region_.getArguments();
   if (args.size() == 10) {
-    local[args[0]] = s;
+    local[args[0]] = element.s;
     args = args.drop_front();
   }
-  local[args[3]] = q;
-  local[args[4]] = k;
-  local[args[5]] = qi;
-  for (Operation &inner : region_.front().without_terminator())
-    if (!llvm::all_of(inner.getResults(), [&](Value v) { return uniform_.contains(v); }))
-      emit(t, inner, uniform_, local, /*uniform=*/false);
-  Value yielded = region_.front().getTerminator()->getOperand(0);
-  return isUniform(yielded) ? uniform(yielded) : local.lookup(yielded);
+  local[args[3]] = element.q;
+  local[args[4]] = element.k;
+  local[args[5]] = element.qi;
+  return local;
 }
 
-void RegionInliner::emit(const TileBuilder &t, Operation &inner, const ValueMap &outer, ValueMap &results, bool uniform) const {
-  auto mapped = [&](Value v) {
-    auto it = outer.find(v);
-    return it != outer.end() ? it->second : results.lookup(v);
-  };
-  if (auto scalar = dyn_cast<attn::ScalarOp>(inner)) {
-    results[scalar.getResult()] = frame_.arg(("scalar." + scalar.getScalar()).str());
-    return;
-  }
-  if (auto read = dyn_cast<attn::ReadOp>(inner)) {
-    SmallVector<Value> indices;
-    for (Value index : read.getIndices())
-      indices.push_back(mapped(index));
-    results[read.getResult()] = emitRead(t, read, indices, uniform);
-    return;
-  }
+Value RegionInliner::inlineAt(const TileBuilder &t, const Element &element, const ValueMap &given) const {
+  ValueMap local = locals(element);
+  for (auto [read, value] : given)
+    local[read] = value;
+  return emit(t, region_.front().getTerminator()->getOperand(0), local);
+}
+
+Value RegionInliner::readAt(const TileBuilder &t, attn::ReadOp read, const Element &element) const {
+  ValueMap local = locals(element);
+  return emit(t, read.getResult(), local);
+}
+
+Value RegionInliner::emit(const TileBuilder &t, Value value, ValueMap &local) const {
+  if (auto it = uniform_.find(value); it != uniform_.end())
+    return it->second;
+  if (auto it = local.find(value); it != local.end())
+    return it->second;
+  Operation *op = value.getDefiningOp();
+  SmallVector<Value> operands;
+  for (Value v : op->getOperands())
+    operands.push_back(emit(t, v, local));
+  Value result = emitOp(t, *op, operands, /*uniform=*/false);
+  local[value] = result;
+  return result;
+}
+
+Value RegionInliner::emitOp(const TileBuilder &t, Operation &op, ArrayRef<Value> operands, bool uniform) const {
+  if (auto scalar = dyn_cast<attn::ScalarOp>(op))
+    return frame_.arg(("scalar." + scalar.getScalar()).str());
+  if (auto read = dyn_cast<attn::ReadOp>(op))
+    return emitRead(t, read, operands, uniform);
   IRMapping mapping;
-  for (Value v : inner.getOperands())
-    mapping.map(v, mapped(v));
-  Operation *clone = t.b.clone(inner, mapping);
-  for (auto [from, to] : llvm::zip(inner.getResults(), clone->getResults()))
-    results[from] = to;
+  mapping.map(op.getOperands(), operands);
+  return t.b.clone(op, mapping)->getResult(0);
 }
 
 Value RegionInliner::emitRead(const TileBuilder &t, attn::ReadOp read, ArrayRef<Value> indices, bool uniform) const {

@@ -189,10 +189,19 @@ struct BarrierPattern : TilePattern<tile::BarrierOp> {
   }
 };
 
+struct KeepOrderPattern : TilePattern<tile::KeepOrderOp> {
+  using TilePattern::TilePattern;
+  LogicalResult matchAndRewrite(tile::KeepOrderOp op, OneToNOpAdaptor, ConversionPatternRewriter &rw) const override {
+    // llvm.amdgcn.sched.barrier: VALU, SALU, MFMA, DS and transcendental instructions may cross, VMEM may not.
+    rw.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, 0x48e);
+    return success();
+  }
+};
+
 } // namespace
 
 void populateLdsPatterns(RewritePatternSet &patterns, const TypeConverter &types, const LdsContext &lds) {
-  patterns.add<BarrierPattern, DmaPattern, ReadPattern, ReadTrPattern, WaitPattern>(types, patterns.getContext(), lds);
+  patterns.add<BarrierPattern, DmaPattern, KeepOrderPattern, ReadPattern, ReadTrPattern, WaitPattern>(types, patterns.getContext(), lds);
 }
 
 } // namespace attune

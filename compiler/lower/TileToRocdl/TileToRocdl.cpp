@@ -11,7 +11,7 @@ namespace attune {
 using namespace mlir;
 
 Grouping Grouping::of(tile::FragType t) {
-  int64_t registers = t.registers(), most = t.getElementType().isF32() ? 16 : 8;
+  int64_t registers = t.registers(), most = tile::elementBytes(t.getElementType()) == 4 ? 16 : 8;
   int64_t size = std::min(registers, most);
   return {registers / size, size};
 }
