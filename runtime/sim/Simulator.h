@@ -71,8 +71,8 @@ struct Launch {
   std::array<uint32_t, 3> grid = {1, 1, 1};   ///< workgroups
   std::array<uint32_t, 3> block = {64, 1, 1}; ///< threads of a workgroup
   uint32_t dynamicLdsBytes = 0;
-  std::span<const uint8_t> kernarg;
-  RunOptions options;
+  std::span<const uint8_t> kernarg = {};
+  RunOptions options = {};
 };
 
 /// What the kernel descriptor and the metadata say of one kernel.

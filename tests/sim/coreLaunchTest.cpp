@@ -108,7 +108,7 @@ TEST_CASE("kernel facts come from descriptor and metadata") {
     CHECK(k.ldsBytes == 1024);
     CHECK(k.scratchBytes == 0);
     CHECK(k.kernargBytes >= 16);
-    CHECK(k.maxThreads == 1024);
+    CHECK(k.maxThreads == 256);
   }
   CHECK(seen);
 }
