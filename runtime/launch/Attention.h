@@ -1,5 +1,5 @@
-// From a caller's tensors to a launch: checks every tensor against the sidecar, works out the grid and packs the
-// kernel arguments by name. Pure arithmetic on views; no device is touched.
+// From a caller's tensors to a launch: checks every tensor against the sidecar, works out the grid
+// and packs the kernel arguments by name. Pure arithmetic on views; no device is touched.
 #pragma once
 #include "runtime/device/Device.h"
 #include <map>
@@ -10,7 +10,8 @@
 
 namespace attune {
 
-/// A tensor in device memory. Strides are in elements; the last dimension of q, k, v and out must have stride 1.
+/// A tensor in device memory. Strides are in elements; the last dimension of q, k, v and out must
+/// have stride 1.
 struct TensorView {
   DevicePtr data = 0;
   DType dtype = DType::BF16;
@@ -29,9 +30,9 @@ struct TensorView {
 struct AttentionCall {
   TensorView q, k, v, out;
   std::optional<TensorView> lse, sink;
-  DevicePtr cuSeqlensQ = 0, cuSeqlensK = 0; ///< varlen: device i32[batch + 1]
-  int64_t batch = 0;                        ///< varlen: number of sequences
-  int64_t maxQLen = 0;                      ///< varlen: an upper bound of the q lengths
+  DevicePtr cuSeqlensQ = 0, cuSeqlensK = 0;  ///< varlen: device i32[batch + 1]
+  int64_t batch = 0;                         ///< varlen: number of sequences
+  int64_t maxQLen = 0;                       ///< varlen: an upper bound of the q lengths
   std::map<std::string, TensorView> tensors; ///< captured tensors by name
   std::map<std::string, double> scalars;     ///< run-time scalars by name
 };
@@ -43,8 +44,10 @@ struct LaunchPlan {
   bool empty = false; ///< nothing to do (no query rows)
 };
 
-/// Errors name the tensor, the dimension, what it must be and what it is. Limits: strides >= 0, kv tile span and
-/// captured tensors below 2^31 bytes where the kernel addresses them with 32 bits, workgroups * threads below 2^32.
+/// Errors name the tensor, the dimension, what it must be and what it is; the limits are those of
+/// CallCheck.h: strides of 0 or more, rows of q, k, v and out dense and 16-byte aligned, 256 rows
+/// and captured tensors within 2^31 bytes, outputs whose elements do not overlap, fewer than 2^32
+/// threads.
 Result<LaunchPlan> planLaunch(const Sidecar &, const AttentionCall &);
 
 } // namespace attune

@@ -236,10 +236,11 @@ Bytes formatNpy(const HostTensor &tensor) {
   size_t used = prefix + header.size() + 1;
   header.append((headerAlignment - used % headerAlignment) % headerAlignment, ' ');
   header += '\n';
-  Bytes out(magic.begin(), magic.end());
-  out.insert(out.end(), {1, 0, static_cast<uint8_t>(header.size() & 0xFF),
-                         static_cast<uint8_t>(header.size() >> 8)});
-  out.insert(out.end(), header.begin(), header.end());
+  std::string text(magic);
+  for (size_t byte : {size_t(1), size_t(0), header.size() & 0xFF, header.size() >> 8})
+    text += static_cast<char>(byte); // version 1.0, length of the header
+  text += header;
+  Bytes out(text.begin(), text.end());
   HostTensor packed = toPacked(tensor);
   out.insert(out.end(), packed.storage.begin(), packed.storage.end());
   return out;

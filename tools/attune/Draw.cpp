@@ -10,7 +10,7 @@ namespace attune::tool {
 
 namespace {
 
-constexpr int64_t tokensPerDocument = 40;
+constexpr uint64_t tokensPerDocument = 16;
 
 uint64_t mix(uint64_t x) {
   x += 0x9E3779B97F4A7C15;

@@ -4,7 +4,7 @@
 // Value number i of a tensor is a function of (seed, name, i) alone, so drawing one tensor more, or
 // in another order, changes no other. Floats come from N(0, 1). What a captured tensor means is
 // told by its type and dimensions:
-//   i32[tokens]       documents: 0 at a sequence's start, rising by one about every 40 tokens
+//   i32[tokens]       documents: 0 at a sequence's start, rising by one about every 16 tokens
 //   integers [batch]  a length of that sequence, 0 to its kv_len
 //   other integers    0 to the longest kv_len
 //   ALiBi slopes      2^(-8 (h + 1) / heads), as published for powers of two
