@@ -54,6 +54,8 @@ struct RocdlBuilder {
   mlir::Value apply(const layout::LinearLayout &, llvm::StringRef name, mlir::Value in, llvm::StringRef out) const;
   /// A pointer into the LDS global.
   mlir::Value ldsPtr(const LdsContext &, mlir::Value byte) const;
+  /// A vector of a power of two of elements (one: the scalar itself).
+  mlir::Value joined(llvm::ArrayRef<mlir::Value> elements) const;
   /// vector <-> elements
   llvm::SmallVector<mlir::Value> elements(mlir::ValueRange groups) const;
   llvm::SmallVector<mlir::Value> groups(tile::FragType, llvm::ArrayRef<mlir::Value> elements) const;

@@ -64,18 +64,27 @@ SmallVector<Value> RocdlBuilder::elements(ValueRange groups) const {
   return all;
 }
 
+Value RocdlBuilder::joined(ArrayRef<Value> elements) const {
+  // Halves joined by shuffles: LLVM takes quadratic time over a chain of insertions.
+  if (elements.size() == 1)
+    return elements[0];
+  if (elements.size() == 2) {
+    Value v = LLVM::PoisonOp::create(b, loc, VectorType::get(2, elements[0].getType()));
+    v = LLVM::InsertElementOp::create(b, loc, v, elements[0], i32(0));
+    return LLVM::InsertElementOp::create(b, loc, v, elements[1], i32(1));
+  }
+  size_t half = elements.size() / 2;
+  SmallVector<int32_t> inOrder = llvm::to_vector(llvm::seq<int32_t>(0, int32_t(elements.size())));
+  return LLVM::ShuffleVectorOp::create(b, loc, joined(elements.take_front(half)), joined(elements.drop_front(half)), inOrder);
+}
+
 SmallVector<Value> RocdlBuilder::groups(tile::FragType type, ArrayRef<Value> elements) const {
   Grouping g = Grouping::of(type);
   if (g.size == 1)
     return llvm::to_vector(elements);
-  auto vector = VectorType::get(g.size, type.getElementType());
   SmallVector<Value> all;
-  for (int64_t i = 0; i < g.groups; ++i) {
-    Value v = LLVM::PoisonOp::create(b, loc, vector);
-    for (int64_t j = 0; j < g.size; ++j)
-      v = LLVM::InsertElementOp::create(b, loc, v, elements[i * g.size + j], i32(j));
-    all.push_back(v);
-  }
+  for (int64_t i = 0; i < g.groups; ++i)
+    all.push_back(joined(elements.slice(i * g.size, g.size)));
   return all;
 }
 
