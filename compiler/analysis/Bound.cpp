@@ -95,8 +95,24 @@ static const Bound *penalty(const Bound &b) {
   return max ? besideConst(*max, Bound::Max, -1) : nullptr;
 }
 
-/// "(x >= 0 ? inf : -1)" for gate(x), "(x >= 0 ? 0 : -inf)" for the penalty alone.
+/// The i1 value c if the bound is 2^30 * c.
+static const Bound *scaledCondition(const Bound &b) {
+  bool matches = b.kind == Bound::MulConst && b.value == kNoLimit &&
+                 b.operands[0].kind == Bound::Uniform &&
+                 b.operands[0].uniform.getType().isInteger(1);
+  return matches ? &b.operands[0] : nullptr;
+}
+
+/// Gates read as choices: "(x >= 0 ? inf : -1)" for gate(x), "(x >= 0 ? 0 : -inf)" for its penalty
+/// alone,
+/// "(c ? inf : -1)" for 2^30 * c - 1 and "(c ? -1 : inf)" for 2^30 - 1 - 2^30 * c.
 static std::optional<std::string> conditionText(const Bound &b) {
+  if (b.kind == Bound::Sub && isConst(b.operands[1], 1))
+    if (const Bound *condition = scaledCondition(b.operands[0]))
+      return "(" + condition->str() + " ? inf : -1)";
+  if (b.kind == Bound::Sub && isConst(b.operands[0], kNoLimit - 1))
+    if (const Bound *condition = scaledCondition(b.operands[1]))
+      return "(" + condition->str() + " ? -1 : inf)";
   const Bound *scaled = besideConst(b, Bound::Add, kNoLimit - 1);
   const Bound *condition = penalty(scaled ? *scaled : b);
   if (!condition)
@@ -105,11 +121,11 @@ static std::optional<std::string> conditionText(const Bound &b) {
 }
 
 static std::string factorText(const Bound &b) {
+  if (b.kind == Bound::Uniform)
+    return valueText(b.uniform, 8);
   bool isSum = b.kind == Bound::Add || b.kind == Bound::Sub;
   bool isProduct = b.kind == Bound::MulConst || b.kind == Bound::FloorDivConst;
-  bool isCondition = b.kind == Bound::Uniform && b.uniform.getType().isInteger(1);
-  bool needsParentheses = (isSum || isProduct || isCondition) && !conditionText(b);
-  return needsParentheses ? "(" + b.str() + ")" : b.str();
+  return (isSum || isProduct) && !conditionText(b) ? "(" + b.str() + ")" : b.str();
 }
 
 /// The operands of nested min or max, "a, b, c".

@@ -30,7 +30,7 @@ struct Interval {
 using Condition = std::pair<mlir::Value, bool>;
 
 /// 1 if the condition holds as wanted, else 0.
-Sum holds(const Condition &condition) {
+Sum indicator(const Condition &condition) {
   Sum value = valueSymbol(condition.first, /*uniform=*/true);
   return condition.second ? value : Sum(1) - value;
 }
@@ -51,7 +51,7 @@ Interval intervalOf(const RowSet &set, const std::vector<Sum> &nonEmpty) {
   appendAll(lasts, set.lastRow, same);
   Sum first = maxOf(firsts), last = minOf(lasts);
   for (const auto &[key, condition] : set.conditions)
-    anyHi.push_back(holds(condition) * kNoLimit - 1);
+    anyHi.push_back(indicator(condition) * kNoLimit - 1);
   std::vector<Sum> allHi = anyHi;
   appendAll(anyHi, nonEmpty, gate);
   if (firsts.size() + lasts.size() > 2)
@@ -83,7 +83,7 @@ std::optional<Interval> mergeExclusive(const RowSet &setA, const RowSet &setB, c
     auto other = setB.conditions.find(key);
     if (other == setB.conditions.end() || other->second.second == condition.second)
       continue;
-    Sum offA = (Sum(1) - holds(condition)) * kNoLimit, offB = holds(condition) * kNoLimit;
+    Sum offA = (Sum(1) - indicator(condition)) * kNoLimit, offB = indicator(condition) * kNoLimit;
     return Interval{
         minOf({maxOf({a.anyLo, offA}), maxOf({b.anyLo, offB})}), maxOf({a.anyHi, b.anyHi}),
         minOf({maxOf({a.allLo, offA}), maxOf({b.allLo, offB})}), maxOf({a.allHi, b.allHi})};
@@ -96,11 +96,13 @@ bool shareAnEnd(const Interval &a, const Interval &b) {
   return (a.anyLo == b.anyLo && a.allLo == b.allLo) || (a.anyHi == b.anyHi && a.allHi == b.allHi);
 }
 
+/// The hull of the one lies within the hull of the other.
+bool holds(const Interval &outer, const Interval &inner) {
+  return provesLe(outer.anyLo, inner.anyLo) && provesLe(inner.anyHi, outer.anyHi);
+}
+
 /// One has no inner part, and the hull of both together is no larger than the two hulls.
 bool shareAHull(const Interval &a, const Interval &b) {
-  auto holds = [](const Interval &outer, const Interval &inner) {
-    return provesLe(outer.anyLo, inner.anyLo) && provesLe(inner.anyHi, outer.anyHi);
-  };
   return (!a.hasInner() || !b.hasInner()) && (a.anyLo == b.anyLo || holds(a, b) || holds(b, a));
 }
 
@@ -118,10 +120,19 @@ std::optional<Interval> merge(const Interval &a, const Interval &b) {
   return merged;
 }
 
-bool mergeOnePair(std::vector<Interval> &intervals) {
+/// Where one hull holds the other, nobody will visit a tile for the sake of the other: its inner
+/// part goes.
+std::optional<Interval> absorb(const Interval &a, const Interval &b) {
+  if (holds(a, b))
+    return a;
+  return holds(b, a) ? std::optional(b) : std::nullopt;
+}
+
+bool mergeOnePair(std::vector<Interval> &intervals, bool lossless) {
   for (size_t i = 0; i < intervals.size(); ++i)
     for (size_t j = i + 1; j < intervals.size(); ++j)
-      if (std::optional<Interval> merged = merge(intervals[i], intervals[j])) {
+      if (auto merged =
+              lossless ? merge(intervals[i], intervals[j]) : absorb(intervals[i], intervals[j])) {
         intervals[i] = *merged;
         intervals.erase(intervals.begin() + j);
         return true;
@@ -186,6 +197,7 @@ public:
       texts_.insert(reason);
   }
   void add(const std::set<std::string> &texts) { texts_.insert(texts.begin(), texts.end()); }
+  bool isEmpty() const { return texts_.empty(); }
   std::string str() const { return llvm::join(texts_, "; "); }
 
 private:
@@ -226,7 +238,8 @@ MaskBounds analyzeMask(attn::KernelOp kernel) {
   Formula sets = readMask(kernel);
   Reasons reasons;
   std::vector<Interval> intervals = intervalsOf(sets, reasons);
-  while (mergeOnePair(intervals))
+  while (mergeOnePair(intervals, /*lossless=*/true) ||
+         (!reasons.isEmpty() && mergeOnePair(intervals, /*lossless=*/false)))
     continue;
   if (intervals.size() == 2)
     joinInner(intervals[0], intervals[1]);

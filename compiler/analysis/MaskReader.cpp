@@ -250,9 +250,12 @@ const Symbol *find(const Sum &sum, ArrayRef<Symbol::Kind> kinds) {
   return nullptr;
 }
 
+/// Sums that might leave i32 for positions below 2^30. A multiple of x / n is no larger than that
+/// of x over n.
 bool isLarge(const Sum &sum) {
   return std::abs(sum.constant()) >= kNoLimit || llvm::any_of(sum.terms(), [](const auto &entry) {
-           return std::abs(entry.second.factor) > kLargestFactor;
+           const Sum::Term &term = entry.second;
+           return std::abs(term.factor) / term.symbol->divisor > kLargestFactor;
          });
 }
 

@@ -6,6 +6,7 @@
 //   q + 4 - 4 * floor(q / 4) >= 0   because   4 * floor(q / 4) <= q.
 #include "compiler/analysis/Symbolic.h"
 #include "llvm/ADT/STLExtras.h"
+#include <numeric>
 #include <optional>
 
 namespace attune::analysis {
@@ -21,12 +22,14 @@ static std::optional<Sum> withoutFloors(Sum sum) {
     const Symbol symbol = *entry->second.symbol;
     int64_t factor = entry->second.factor, n = symbol.divisor;
     constexpr int64_t kLargest = int64_t(1) << 24;
-    if (n > kLargest || std::abs(factor) > kLargest)
+    int64_t common = std::gcd(n, factor), scale = n / common, times = factor / common;
+    if (scale > kLargest || std::abs(times) > kLargest)
       return std::nullopt;
-    // n * sum = n * rest + factor * (n * floor(x / n)), and x - n + 1 <= n * floor(x / n) <= x.
+    // scale * sum = scale * rest + times * (n * floor(x / n)), and x - n + 1 <= n * floor(x / n) <=
+    // x.
     Sum rest = sum - Sum::of(entry->second.symbol, factor);
     Sum bound = factor > 0 ? symbol.operands[0] - Sum(n - 1) : symbol.operands[0];
-    sum = rest * n + bound * factor;
+    sum = rest * scale + bound * times;
     for (const auto &[name, term] : sum.terms())
       if (std::abs(term.factor) > kLargest)
         return std::nullopt;
@@ -56,36 +59,49 @@ static bool isNonNegativeLinear(const Sum &sum) {
   return sum.constant() >= 0 && q0 + q1 == 0 && q1 >= 0;
 }
 
-static bool isNonNegative(const Sum &sum) {
-  if (isNonNegativeLinear(sum))
-    return true;
-  std::optional<Sum> linear = withoutFloors(sum);
-  return linear && isNonNegativeLinear(*linear);
-}
+namespace {
 
-/// The Min or Max that `sum` is but for a constant.
-static const Symbol *extremumOf(const Sum &sum, Symbol::Kind kind) {
-  if (sum.terms().size() != 1)
-    return nullptr;
-  const Sum::Term &term = sum.terms().begin()->second;
-  return term.factor == 1 && term.symbol->kind == kind ? term.symbol.get() : nullptr;
-}
-
-bool provesLe(const Sum &a, const Sum &b) {
-  if (isNonNegative(b - a))
-    return true;
-  auto aboveA = [&](const Sum &operand) { return provesLe(a, operand + b.constant()); };
-  auto belowB = [&](const Sum &operand) { return provesLe(operand + a.constant(), b); };
-  if (const Symbol *max = extremumOf(a, Symbol::Max))
-    return llvm::all_of(max->operands, belowB);
-  if (const Symbol *min = extremumOf(b, Symbol::Min))
-    return llvm::all_of(min->operands, aboveA);
-  if (const Symbol *min = extremumOf(a, Symbol::Min))
-    if (llvm::any_of(min->operands, belowB))
+/// Splits min and max into cases, as far as the budget goes.
+class CaseSplit {
+public:
+  bool isNonNegative(const Sum &sum) {
+    if (--budget_ < 0)
+      return false;
+    if (isNonNegativeLinear(sum))
       return true;
-  if (const Symbol *max = extremumOf(b, Symbol::Max))
-    return llvm::any_of(max->operands, aboveA);
-  return false;
-}
+    auto with = [&](const std::string &key) {
+      return [&](const Sum &operand) { return isNonNegative(replace(sum, key, operand)); };
+    };
+    bool isSplit = false;
+    for (const auto &[name, term] : sum.terms())
+      if (needsAll(term))
+        return llvm::all_of(term.symbol->operands, with(name));
+    for (const auto &[name, term] : sum.terms()) {
+      if (!needsAny(term))
+        continue;
+      isSplit = true;
+      if (llvm::any_of(term.symbol->operands, with(name)))
+        return true;
+    }
+    if (isSplit)
+      return false;
+    std::optional<Sum> linear = withoutFloors(sum);
+    return linear && isNonNegativeLinear(*linear);
+  }
+
+private:
+  static bool needsAll(const Sum::Term &term) {
+    return term.symbol->kind == (term.factor > 0 ? Symbol::Min : Symbol::Max);
+  }
+  static bool needsAny(const Sum::Term &term) {
+    return term.symbol->kind == (term.factor > 0 ? Symbol::Max : Symbol::Min);
+  }
+
+  int budget_ = 40;
+};
+
+} // namespace
+
+bool provesLe(const Sum &a, const Sum &b) { return CaseSplit().isNonNegative(b - a); }
 
 } // namespace attune::analysis

@@ -85,6 +85,28 @@ Text constantText(Attribute value) {
   return {std::string(digits)};
 }
 
+/// The divisor n if the op is x & (n - 1) or x - x / n * n, which is what the spec's x % n becomes.
+std::string divisorText(Operation *op) {
+  llvm::APInt mask;
+  if (isa<arith::AndIOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&mask)) &&
+      (mask + 1).isPowerOf2())
+    return std::to_string(mask.getSExtValue() + 1);
+  auto product = op->getOperand(1).getDefiningOp<arith::MulIOp>();
+  auto quotient = product ? product.getLhs().getDefiningOp<arith::FloorDivSIOp>() : nullptr;
+  bool isRest = isa<arith::SubIOp>(op) && quotient && quotient.getLhs() == op->getOperand(0) &&
+                quotient.getRhs() == product.getRhs();
+  return isRest ? operand(product.getRhs(), 8) : "";
+}
+
+/// n if the op is select(n == 0, 1, n), which the lowering puts where the spec divides by n.
+Value guardedDivisor(arith::SelectOp op) {
+  auto isZero = op.getCondition().getDefiningOp<arith::CmpIOp>();
+  bool guards = isZero && isZero.getPredicate() == arith::CmpIPredicate::eq &&
+                isZero.getLhs() == op.getFalseValue() && matchPattern(isZero.getRhs(), m_Zero()) &&
+                matchPattern(op.getTrueValue(), m_One());
+  return guards ? op.getFalseValue() : Value();
+}
+
 bool isNot(arith::XOrIOp op) {
   return op.getType().isInteger(1) && matchPattern(op.getRhs(), m_One());
 }
@@ -95,6 +117,9 @@ Text callText(Operation *op, StringRef name) {
 
 Text opText(Operation *op) {
   bool isBool = op->getResult(0).getType().isInteger(1);
+  if (op->getNumOperands() == 2 && !isBool)
+    if (std::string divisor = divisorText(op); !divisor.empty())
+      return {operand(op->getOperand(0), 7) + " % " + divisor, 7};
   return TypeSwitch<Operation *, Text>(op)
       .Case([](arith::ConstantOp o) { return constantText(o.getValue()); })
       .Case([](attn::ReadOp o) {
@@ -107,6 +132,10 @@ Text opText(Operation *op) {
       .Case([&](arith::AndIOp) { return isBool ? binary(op, "&&", 2) : binary(op, "&", 4); })
       .Case([&](arith::XOrIOp o) {
         return isNot(o) ? Text{"!" + operand(o.getLhs(), 8), 8} : binary(op, "^", 4);
+      })
+      .Case([&](arith::SelectOp o) {
+        Value divisor = guardedDivisor(o);
+        return divisor ? textOf(divisor) : callText(op, "select");
       })
       .Case<arith::ShLIOp>([&](auto) { return binary(op, "<<", 5); })
       .Case<arith::ShRSIOp>([&](auto) { return binary(op, ">>", 5); })
@@ -131,6 +160,6 @@ Text textOf(Value value) {
 
 } // namespace
 
-std::string valueText(Value value) { return textOf(value).text; }
+std::string valueText(Value value, int binding) { return operand(value, binding); }
 
 } // namespace attune::analysis

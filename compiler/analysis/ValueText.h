@@ -6,6 +6,8 @@
 
 namespace attune::analysis {
 
-std::string valueText(mlir::Value);
+/// In parentheses if an operator binding at `binding` or tighter (6: +, 7: *, 8: any) stands beside
+/// it.
+std::string valueText(mlir::Value, int binding = 0);
 
 } // namespace attune::analysis

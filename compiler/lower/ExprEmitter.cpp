@@ -9,15 +9,17 @@ using namespace mlir;
 using spec::Expr;
 using spec::ExprId;
 using spec::ExprKind;
+using spec::ScalarType;
 
 ExprEmitter::ExprEmitter(OpBuilder &b, attn::KernelOp kernel, const spec::Model &model, Block *body)
     : b_(b), kernel_(kernel), model_(model), body_(body),
       logit_(body->getNumArguments() == attn::kNumScoreArgs ? body->getArgument(0) : Value()),
       loc_(kernel.getLoc()) {}
 
-ExprEmitter::Key ExprEmitter::keyOf(const Expr &e, ArrayRef<Value> args) const {
-  Key key{static_cast<uint64_t>(e.kind), static_cast<uint64_t>(e.type),
-          std::bit_cast<uint64_t>(e.f), static_cast<uint64_t>(e.i)};
+ExprEmitter::Key ExprEmitter::keyOf(ExprKind kind, ScalarType type, double f, int64_t i,
+                                    ArrayRef<Value> args) {
+  Key key{static_cast<uint64_t>(kind), static_cast<uint64_t>(type), std::bit_cast<uint64_t>(f),
+          static_cast<uint64_t>(i)};
   for (Value arg : args)
     key.push_back(reinterpret_cast<uintptr_t>(arg.getAsOpaquePointer()));
   return key;
@@ -34,7 +36,7 @@ Value ExprEmitter::emit(ExprId id) {
     SmallVector<Value> args;
     for (ExprId arg : e.args)
       args.push_back(emit(arg));
-    Value &known = known_[keyOf(e, args)];
+    Value &known = known_[keyOf(e.kind, e.type, e.f, e.i, args)];
     if (!known) {
       loc_ = FileLineColLoc::get(b_.getContext(), model_.fileName, e.range.line, e.range.column);
       known = emitNode(e, args);
@@ -181,7 +183,7 @@ Value ExprEmitter::whole(ExprKind kind, ArrayRef<Value> args) {
   case Mul:
     return make<arith::MulIOp>(x, y);
   case Div:
-    return make<arith::FloorDivSIOp>(x, nonZero(y));
+    return floorDiv(x, nonZero(y));
   case Rem:
     return floorMod(x, nonZero(y));
   case Min:
@@ -262,10 +264,21 @@ Value ExprEmitter::toI32(Value x) {
 
 /// The divisor, or 1 where it is 0.
 Value ExprEmitter::nonZero(Value divisor) {
+  Value &known = nonZero_[divisor];
+  if (known)
+    return known;
   if (matchPattern(divisor, m_Constant()))
-    return divisor;
+    return known = divisor;
   Value isZero = make<arith::CmpIOp>(arith::CmpIPredicate::eq, divisor, constI(0));
-  return make<arith::SelectOp>(isZero, constI(1), divisor);
+  return known = make<arith::SelectOp>(isZero, constI(1), divisor);
+}
+
+/// Shared by x / n and x % n.
+Value ExprEmitter::floorDiv(Value x, Value divisor) {
+  Value &known = known_[keyOf(ExprKind::Div, ScalarType::I32, 0, 0, {x, divisor})];
+  if (!known)
+    known = make<arith::FloorDivSIOp>(x, divisor);
+  return known;
 }
 
 /// The remainder with the divisor's sign.
@@ -274,29 +287,19 @@ Value ExprEmitter::floorMod(Value x, Value divisor) {
   if (matchPattern(divisor, m_ConstantInt(&constant)) && constant.isStrictlyPositive() &&
       constant.isPowerOf2())
     return make<arith::AndIOp>(x, constI(constant.getSExtValue() - 1));
-  Value rest = make<arith::RemSIOp>(x, divisor);
-  Value zero = constI(0);
-  Value inexact = make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero);
-  Value signs = make<arith::XOrIOp>(rest, divisor);
-  Value differ = make<arith::CmpIOp>(arith::CmpIPredicate::slt, signs, zero);
-  Value wrong = make<arith::AndIOp>(inexact, differ);
-  return make<arith::SelectOp>(wrong, make<arith::AddIOp>(rest, divisor), rest);
+  return make<arith::SubIOp>(x, make<arith::MulIOp>(floorDiv(x, divisor), divisor));
 }
 
 /// Constants are shared like any other node, those that only the lowering needs included.
 Value ExprEmitter::constI(int64_t value) {
-  Value &known =
-      known_[{static_cast<uint64_t>(ExprKind::ConstI), static_cast<uint64_t>(spec::ScalarType::I32),
-              0, static_cast<uint64_t>(value)}];
+  Value &known = known_[keyOf(ExprKind::ConstI, ScalarType::I32, 0, value, {})];
   if (!known)
     known = make<arith::ConstantOp>(b_.getI32IntegerAttr(static_cast<int32_t>(value)));
   return known;
 }
 
 Value ExprEmitter::constF(double value) {
-  Value &known =
-      known_[{static_cast<uint64_t>(ExprKind::ConstF), static_cast<uint64_t>(spec::ScalarType::F32),
-              std::bit_cast<uint64_t>(value), 0}];
+  Value &known = known_[keyOf(ExprKind::ConstF, ScalarType::F32, value, 0, {})];
   if (!known)
     known = make<arith::ConstantOp>(b_.getF32FloatAttr(static_cast<float>(value)));
   return known;

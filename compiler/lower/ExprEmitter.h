@@ -34,6 +34,7 @@ private:
   mlir::Value toF32(mlir::Value);
   mlir::Value toI32(mlir::Value);
   mlir::Value nonZero(mlir::Value divisor);
+  mlir::Value floorDiv(mlir::Value, mlir::Value divisor);
   mlir::Value floorMod(mlir::Value, mlir::Value divisor);
   mlir::Value constI(int64_t);
   mlir::Value constF(double);
@@ -42,9 +43,10 @@ private:
     return OpT::create(b_, loc_, std::forward<Args>(args)...);
   }
 
-  /// Kind, literal bits, then the operands' numbers: equal keys are equal values.
+  /// Kind, type, literal bits, then the operands: equal keys are equal values.
   using Key = std::vector<uint64_t>;
-  Key keyOf(const spec::Expr &, llvm::ArrayRef<mlir::Value> args) const;
+  static Key keyOf(spec::ExprKind, spec::ScalarType, double f, int64_t i,
+                   llvm::ArrayRef<mlir::Value> args);
 
   mlir::OpBuilder &b_;
   attn::KernelOp kernel_;
@@ -54,6 +56,7 @@ private:
   mlir::Location loc_;
   llvm::DenseMap<spec::ExprId, mlir::Value> done_;
   std::map<Key, mlir::Value> known_;
+  llvm::DenseMap<mlir::Value, mlir::Value> nonZero_; ///< divisor to what is divided by
 };
 
 } // namespace attune

@@ -137,6 +137,8 @@ TEST_CASE_METHOD(Fixture, "a shared part is emitted once") {
         "exp(f32(q - k))");
   CHECK(count("arith.cmpi") == 3); // k <= q, k > q - 8, k < 3
   CHECK(count("arith.sitofp") == 1);
+  build("  scalar n : i32\n  mask = q / n == k / n && q % n >= k % n && q / 6 != k % 6");
+  CHECK(count("arith.floordivsi") == 4); // q / n, k / n, q / 6, k / 6
 }
 
 TEST_CASE_METHOD(Fixture, "the same spec gives the same text") {
