@@ -1,4 +1,4 @@
-// One function per family of operations; the tables say which op a kind becomes.
+// Two tables say which op an operation becomes; what needs several ops follows them.
 #include "compiler/lower/ExprEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -62,13 +62,6 @@ Value ExprEmitter::emitNode(const Expr &e, ArrayRef<Value> args) {
     return scalar(e.i);
   case Read:
     return read(e.i, args);
-  case Eq:
-  case Ne:
-  case Lt:
-  case Le:
-  case Gt:
-  case Ge:
-    return compare(e.kind, args);
   case Select:
     return make<arith::SelectOp>(args[0], args[1], args[2]);
   case ToF32:
@@ -78,17 +71,8 @@ Value ExprEmitter::emitNode(const Expr &e, ArrayRef<Value> args) {
   case Call:
     llvm_unreachable("emit follows calls into their bodies");
   default:
-    break;
+    return operation(e.kind, e.type, args);
   }
-  switch (e.type) {
-  case spec::ScalarType::F32:
-    return real(e.kind, args);
-  case spec::ScalarType::I32:
-    return whole(e.kind, args);
-  case spec::ScalarType::Bool:
-    return logic(e.kind, args);
-  }
-  llvm_unreachable("all types are listed");
 }
 
 Value ExprEmitter::index(spec::IndexName name) const {
@@ -113,137 +97,125 @@ Value ExprEmitter::scalar(int64_t number) {
   return make<attn::ScalarOp>(kernel_.scalar(name).getType(), name);
 }
 
-Value ExprEmitter::real(ExprKind kind, ArrayRef<Value> args) {
-  using enum ExprKind;
-  Value x = args[0], y = args.back();
-  switch (kind) {
-  case Add:
-    return make<arith::AddFOp>(x, y);
-  case Sub:
-    return make<arith::SubFOp>(x, y);
-  case Mul:
-    return make<arith::MulFOp>(x, y);
-  case Div:
-    return make<arith::DivFOp>(x, y);
-  case Rem: { // of the divisor's sign, like the whole one
+//===-- tables
+//-------------------------------------------------------------------------------------------===//
+
+namespace {
+
+using MakeOp = Value (*)(OpBuilder &, Location, Value, Value);
+
+template <class OpT> Value unary(OpBuilder &b, Location loc, Value x, Value) {
+  return OpT::create(b, loc, x);
+}
+template <class OpT> Value binary(OpBuilder &b, Location loc, Value x, Value y) {
+  return OpT::create(b, loc, x, y);
+}
+
+struct Direct {
+  ExprKind kind;
+  ScalarType type;
+  MakeOp make;
+};
+
+/// The operations that are one op.
+constexpr Direct kDirect[] = {
+    {ExprKind::Abs, ScalarType::F32, unary<math::AbsFOp>},
+    {ExprKind::Add, ScalarType::F32, binary<arith::AddFOp>},
+    {ExprKind::Add, ScalarType::I32, binary<arith::AddIOp>},
+    {ExprKind::And, ScalarType::Bool, binary<arith::AndIOp>},
+    {ExprKind::BitAnd, ScalarType::I32, binary<arith::AndIOp>},
+    {ExprKind::BitOr, ScalarType::I32, binary<arith::OrIOp>},
+    {ExprKind::BitXor, ScalarType::I32, binary<arith::XOrIOp>},
+    {ExprKind::Ceil, ScalarType::F32, unary<math::CeilOp>},
+    {ExprKind::Cos, ScalarType::F32, unary<math::CosOp>},
+    {ExprKind::Div, ScalarType::F32, binary<arith::DivFOp>},
+    {ExprKind::Exp, ScalarType::F32, unary<math::ExpOp>},
+    {ExprKind::Exp2, ScalarType::F32, unary<math::Exp2Op>},
+    {ExprKind::Floor, ScalarType::F32, unary<math::FloorOp>},
+    {ExprKind::Log, ScalarType::F32, unary<math::LogOp>},
+    {ExprKind::Log2, ScalarType::F32, unary<math::Log2Op>},
+    {ExprKind::Max, ScalarType::F32, binary<arith::MaxNumFOp>},
+    {ExprKind::Max, ScalarType::I32, binary<arith::MaxSIOp>},
+    {ExprKind::Min, ScalarType::F32, binary<arith::MinNumFOp>},
+    {ExprKind::Min, ScalarType::I32, binary<arith::MinSIOp>},
+    {ExprKind::Mul, ScalarType::F32, binary<arith::MulFOp>},
+    {ExprKind::Mul, ScalarType::I32, binary<arith::MulIOp>},
+    {ExprKind::Neg, ScalarType::F32, unary<arith::NegFOp>},
+    {ExprKind::Or, ScalarType::Bool, binary<arith::OrIOp>},
+    {ExprKind::Pow, ScalarType::F32, binary<math::PowFOp>},
+    {ExprKind::Rsqrt, ScalarType::F32, unary<math::RsqrtOp>},
+    {ExprKind::Sin, ScalarType::F32, unary<math::SinOp>},
+    {ExprKind::Sqrt, ScalarType::F32, unary<math::SqrtOp>},
+    {ExprKind::Sub, ScalarType::F32, binary<arith::SubFOp>},
+    {ExprKind::Sub, ScalarType::I32, binary<arith::SubIOp>},
+    {ExprKind::Tanh, ScalarType::F32, unary<math::TanhOp>},
+    {ExprKind::Xor, ScalarType::Bool, binary<arith::XOrIOp>},
+};
+
+struct Comparison {
+  ExprKind kind;
+  arith::CmpIPredicate whole;
+  arith::CmpFPredicate real;
+};
+
+/// A comparison with NaN is false, and != true, as in C.
+constexpr Comparison kComparisons[] = {
+    {ExprKind::Eq, arith::CmpIPredicate::eq, arith::CmpFPredicate::OEQ},
+    {ExprKind::Ge, arith::CmpIPredicate::sge, arith::CmpFPredicate::OGE},
+    {ExprKind::Gt, arith::CmpIPredicate::sgt, arith::CmpFPredicate::OGT},
+    {ExprKind::Le, arith::CmpIPredicate::sle, arith::CmpFPredicate::OLE},
+    {ExprKind::Lt, arith::CmpIPredicate::slt, arith::CmpFPredicate::OLT},
+    {ExprKind::Ne, arith::CmpIPredicate::ne, arith::CmpFPredicate::UNE},
+};
+
+} // namespace
+
+Value ExprEmitter::operation(ExprKind kind, ScalarType type, ArrayRef<Value> args) {
+  Value x = args.front(), y = args.back();
+  for (const Direct &row : kDirect)
+    if (row.kind == kind && row.type == type)
+      return row.make(b_, loc_, x, y);
+  for (const Comparison &row : kComparisons)
+    if (row.kind == kind)
+      return isa<FloatType>(x.getType()) ? make<arith::CmpFOp>(row.real, x, y)
+                                         : make<arith::CmpIOp>(row.whole, x, y);
+  return type == ScalarType::F32 ? realSequence(kind, x, y) : wholeSequence(kind, x, y);
+}
+
+//===-- operations of several ops
+//------------------------------------------------------------------------===//
+
+Value ExprEmitter::realSequence(ExprKind kind, Value x, Value y) {
+  if (kind == ExprKind::Rem) { // of the divisor's sign, like the whole one
     Value quotient = make<math::FloorOp>(make<arith::DivFOp>(x, y));
     return make<arith::SubFOp>(x, make<arith::MulFOp>(quotient, y));
   }
-  case Min:
-    return make<arith::MinNumFOp>(x, y);
-  case Max:
-    return make<arith::MaxNumFOp>(x, y);
-  case Pow:
-    return make<math::PowFOp>(x, y);
-  case Neg:
-    return make<arith::NegFOp>(x);
-  case Abs:
-    return make<math::AbsFOp>(x);
-  case Floor:
-    return make<math::FloorOp>(x);
-  case Ceil:
-    return make<math::CeilOp>(x);
-  case Exp:
-    return make<math::ExpOp>(x);
-  case Exp2:
-    return make<math::Exp2Op>(x);
-  case Log:
-    return make<math::LogOp>(x);
-  case Log2:
-    return make<math::Log2Op>(x);
-  case Tanh:
-    return make<math::TanhOp>(x);
-  case Sigmoid: {
-    Value one = constF(1);
-    Value power = make<math::ExpOp>(make<arith::NegFOp>(x));
-    return make<arith::DivFOp>(one, make<arith::AddFOp>(one, power));
-  }
-  case Sqrt:
-    return make<math::SqrtOp>(x);
-  case Rsqrt:
-    return make<math::RsqrtOp>(x);
-  case Sin:
-    return make<math::SinOp>(x);
-  case Cos:
-    return make<math::CosOp>(x);
-  default:
-    llvm_unreachable("the spec checks which operations f32 has");
-  }
+  assert(kind == ExprKind::Sigmoid && "the spec checks which operations f32 has");
+  Value one = constF(1);
+  Value power = make<math::ExpOp>(make<arith::NegFOp>(x));
+  return make<arith::DivFOp>(one, make<arith::AddFOp>(one, power));
 }
 
-Value ExprEmitter::whole(ExprKind kind, ArrayRef<Value> args) {
-  using enum ExprKind;
-  Value x = args[0], y = args.back();
+Value ExprEmitter::wholeSequence(ExprKind kind, Value x, Value y) {
   auto distance = [&] { return make<arith::AndIOp>(y, constI(31)); };
   switch (kind) {
-  case Add:
-    return make<arith::AddIOp>(x, y);
-  case Sub:
-    return make<arith::SubIOp>(x, y);
-  case Mul:
-    return make<arith::MulIOp>(x, y);
-  case Div:
-    return floorDiv(x, nonZero(y));
-  case Rem:
-    return floorMod(x, nonZero(y));
-  case Min:
-    return make<arith::MinSIOp>(x, y);
-  case Max:
-    return make<arith::MaxSIOp>(x, y);
-  case Neg:
-    return make<arith::SubIOp>(constI(0), x);
-  case Abs:
+  case ExprKind::Abs:
     return make<arith::MaxSIOp>(x, make<arith::SubIOp>(constI(0), x));
-  case BitAnd:
-    return make<arith::AndIOp>(x, y);
-  case BitOr:
-    return make<arith::OrIOp>(x, y);
-  case BitXor:
-    return make<arith::XOrIOp>(x, y);
-  case Shl:
+  case ExprKind::Div:
+    return floorDiv(x, nonZero(y));
+  case ExprKind::Neg:
+    return make<arith::SubIOp>(constI(0), x);
+  case ExprKind::Not:
+    return make<arith::XOrIOp>(x, make<arith::ConstantOp>(b_.getBoolAttr(true)));
+  case ExprKind::Rem:
+    return floorMod(x, nonZero(y));
+  case ExprKind::Shl:
     return make<arith::ShLIOp>(x, distance());
-  case Shr:
+  case ExprKind::Shr:
     return make<arith::ShRSIOp>(x, distance());
   default:
-    llvm_unreachable("the spec checks which operations i32 has");
+    llvm_unreachable("the spec checks which operations i32 and bool have");
   }
-}
-
-Value ExprEmitter::logic(ExprKind kind, ArrayRef<Value> args) {
-  using enum ExprKind;
-  switch (kind) {
-  case And:
-    return make<arith::AndIOp>(args[0], args[1]);
-  case Or:
-    return make<arith::OrIOp>(args[0], args[1]);
-  case Xor:
-    return make<arith::XOrIOp>(args[0], args[1]);
-  case Not:
-    return make<arith::XOrIOp>(args[0], make<arith::ConstantOp>(b_.getBoolAttr(true)));
-  default:
-    llvm_unreachable("the spec checks which operations bool has");
-  }
-}
-
-Value ExprEmitter::compare(ExprKind kind, ArrayRef<Value> args) {
-  struct Row {
-    ExprKind kind;
-    arith::CmpIPredicate whole;
-    arith::CmpFPredicate real;
-  };
-  // A comparison with NaN is false, and != true, as in C.
-  static constexpr Row kRows[] = {
-      {ExprKind::Eq, arith::CmpIPredicate::eq, arith::CmpFPredicate::OEQ},
-      {ExprKind::Ge, arith::CmpIPredicate::sge, arith::CmpFPredicate::OGE},
-      {ExprKind::Gt, arith::CmpIPredicate::sgt, arith::CmpFPredicate::OGT},
-      {ExprKind::Le, arith::CmpIPredicate::sle, arith::CmpFPredicate::OLE},
-      {ExprKind::Lt, arith::CmpIPredicate::slt, arith::CmpFPredicate::OLT},
-      {ExprKind::Ne, arith::CmpIPredicate::ne, arith::CmpFPredicate::UNE},
-  };
-  const Row *row = llvm::find_if(kRows, [&](const Row &r) { return r.kind == kind; });
-  if (isa<FloatType>(args[0].getType()))
-    return make<arith::CmpFOp>(row->real, args[0], args[1]);
-  return make<arith::CmpIOp>(row->whole, args[0], args[1]);
 }
 
 Value ExprEmitter::toF32(Value x) {

@@ -27,10 +27,9 @@ private:
   mlir::Value index(spec::IndexName) const;
   mlir::Value read(int64_t tensor, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value scalar(int64_t number);
-  mlir::Value real(spec::ExprKind, llvm::ArrayRef<mlir::Value> args);
-  mlir::Value whole(spec::ExprKind, llvm::ArrayRef<mlir::Value> args);
-  mlir::Value logic(spec::ExprKind, llvm::ArrayRef<mlir::Value> args);
-  mlir::Value compare(spec::ExprKind, llvm::ArrayRef<mlir::Value> args);
+  mlir::Value operation(spec::ExprKind, spec::ScalarType, llvm::ArrayRef<mlir::Value> args);
+  mlir::Value realSequence(spec::ExprKind, mlir::Value x, mlir::Value y);
+  mlir::Value wholeSequence(spec::ExprKind, mlir::Value x, mlir::Value y);
   mlir::Value toF32(mlir::Value);
   mlir::Value toI32(mlir::Value);
   mlir::Value nonZero(mlir::Value divisor);

@@ -15,12 +15,11 @@ Location locationOf(MLIRContext &context, const spec::Model &model,
   return FileLineColLoc::get(&context, model.fileName, range.line, range.column);
 }
 
-/// Where the attention itself is: its first expression, or the head of the file.
+/// Where the attention is written; the head of the file if the Model was made by hand.
 Location kernelLocation(MLIRContext &context, const spec::Model &model) {
-  for (spec::ExprId root : {model.score, model.mask})
-    if (root >= 0)
-      return locationOf(context, model, model.exprs[root].range);
-  return locationOf(context, model, {1, 1, 0});
+  auto place = model.places.find("attention");
+  bool known = place != model.places.end();
+  return locationOf(context, model, known ? place->second : spec::SourceRange{1, 1, 0});
 }
 
 double scaleOf(const spec::Model &model) {

@@ -169,4 +169,5 @@ TEST_CASE_METHOD(Fixture, "locations point into the spec") {
   REQUIRE(loc);
   CHECK(loc.getFilename() == "<spec>");
   CHECK(loc.getLine() == 4);
+  CHECK(cast<FileLineColLoc>(kernel.getLoc()).getLine() == 1);
 }
