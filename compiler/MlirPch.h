@@ -1,9 +1,7 @@
-// The one precompiled header of all MLIR files: upstream headers that most of them need, never ours.
-// Reading MLIR's headers costs 10 to 16 s; this pays it once (docs/adr/002). Files still include what they use.
+// The one precompiled header of all MLIR files: upstream headers that most of them need, never
+// ours. Reading MLIR's headers costs 10 to 16 s; this pays it once (docs/adr/002). Files still
+// include what they use.
 #pragma once
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringSwitch.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -25,3 +23,6 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/TypeSwitch.h"

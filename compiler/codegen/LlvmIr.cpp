@@ -162,9 +162,11 @@ Result<void> optimize(LlvmKernel &kernel) {
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager calls;
     llvm::ModuleAnalysisManager modules;
-    // The lowering has chosen loops, vectors and unrolling; finding them again took a third of the compile time.
+    // The lowering has chosen loops, vectors and unrolling; finding them again took a third of the
+    // compile time.
     llvm::PipelineTuningOptions tuning;
-    tuning.LoopInterleaving = tuning.LoopVectorization = tuning.LoopUnrolling = tuning.SLPVectorization = false;
+    tuning.LoopInterleaving = tuning.LoopVectorization = tuning.LoopUnrolling =
+        tuning.SLPVectorization = false;
     llvm::PassBuilder builder(&kernel.machine(), tuning); // brings the target's passes in
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(calls);

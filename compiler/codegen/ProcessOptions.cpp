@@ -10,12 +10,14 @@ namespace {
 std::shared_mutex optionsMutex;
 
 /// Passes that our kernels are better without.
-///   disable-lsr: loop strength reduction turns the constant distances of unrolled elements into counters of their own;
+///   disable-lsr: loop strength reduction turns the constant distances of unrolled elements into
+///   counters of their own;
 ///     on specs/t5_bias.attn it took 2/3 of the backend's time and spilled scalar registers.
 ///   amdgpu-scalar-ir-passes: straight-line strength reduction does the same within a block.
 void setOptions() {
   auto &options = llvm::cl::getRegisteredOptions();
-  for (auto [name, value] : {std::pair("disable-lsr", "true"), {"amdgpu-scalar-ir-passes", "false"}})
+  for (auto [name, value] :
+       {std::pair("disable-lsr", "true"), {"amdgpu-scalar-ir-passes", "false"}})
     if (auto option = options.find(name); option != options.end())
       option->second->addOccurrence(/*pos=*/0, name, value);
 }

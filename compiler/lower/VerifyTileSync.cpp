@@ -1,15 +1,17 @@
 // Proof, before LLVM sees anything, that LDS is used in order.
 //
-// All waves run the same program, so one wave's program order tells what the others may be doing between barriers. Per
-// buffer of an LDS tile the checker follows whether its DMA has landed for this wave (a tile.wait covers it), whether
-// every wave knows (a barrier came after that wait), and whether a reader may still be at work (a read with no
-// `tile.wait lds` and barrier after it). Then
+// All waves run the same program, so one wave's program order tells what the others may be doing
+// between barriers. Per buffer of an LDS tile the checker follows whether its DMA has landed for
+// this wave (a tile.wait covers it), whether every wave knows (a barrier came after that wait), and
+// whether a reader may still be at work (a read with no `tile.wait lds` and barrier after it). Then
 //   a read needs a buffer that every wave knows to be filled,
 //   a DMA needs a buffer that nobody fills or reads,
-//   the end of the kernel needs every DMA to have landed, or it would write into the next workgroup's LDS.
-// vmcnt counts in issue order. Other memory instructions are left out of the count: each can only make a wait stricter.
-// Loops run on sets of states until no new one appears, so the proof holds for every trip count; buffer numbers are
-// followed as concrete values through the loop-carried arguments.
+//   the end of the kernel needs every DMA to have landed, or it would write into the next
+//   workgroup's LDS.
+// vmcnt counts in issue order. Other memory instructions are left out of the count: each can only
+// make a wait stricter. Loops run on sets of states until no new one appears, so the proof holds
+// for every trip count; buffer numbers are followed as concrete values through the loop-carried
+// arguments.
 #include "compiler/dialect/tile/TileOps.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,8 +39,9 @@ using BufferId = std::pair<void *, int64_t>; // the alloc's value, the buffer's 
 
 struct State {
   std::map<BufferId, Buffer> buffers;
-  std::vector<std::pair<BufferId, int64_t>> queue; ///< DMAs in flight, oldest first, with their instruction counts
-  std::map<void *, int64_t> values;                ///< known i32 loop-carried values
+  std::vector<std::pair<BufferId, int64_t>>
+      queue;                        ///< DMAs in flight, oldest first, with their instruction counts
+  std::map<void *, int64_t> values; ///< known i32 loop-carried values
   auto operator<=>(const State &) const = default;
 };
 
@@ -57,7 +60,8 @@ public:
   }
 
 private:
-  static constexpr size_t kMaxStates = 256; // far above what a software pipeline needs; a bound on the checker's work
+  static constexpr size_t kMaxStates =
+      256; // far above what a software pipeline needs; a bound on the checker's work
 
   std::optional<int64_t> known(const State &s, Value v) const {
     APInt constant;
@@ -83,7 +87,8 @@ private:
     auto index = known(s, buffer);
     int64_t count = cast<tile::LdsType>(lds.getType()).getBuffers();
     if (!index)
-      return op->emitOpError("uses a buffer whose number can't be followed; toggle it with xor from a constant");
+      return op->emitOpError(
+          "uses a buffer whose number can't be followed; toggle it with xor from a constant");
     if (*index < 0 || *index >= count)
       return op->emitOpError() << "uses buffer " << *index << " of " << count;
     return BufferId(lds.getAsOpaquePointer(), *index);
@@ -192,10 +197,12 @@ private:
       return failure();
     Buffer &b = s.buffers[*id];
     if (b.filling)
-      return dma.emitOpError() << "fills buffer " << id->second << " while an earlier DMA into it is in flight";
+      return dma.emitOpError() << "fills buffer " << id->second
+                               << " while an earlier DMA into it is in flight";
     if (b.readers)
       return dma.emitOpError() << "overwrites buffer " << id->second
-                               << " while a wave may still read it; it needs `tile.wait lds` and a barrier after the last read";
+                               << " while a wave may still read it; it needs `tile.wait lds` and a "
+                                  "barrier after the last read";
     b = Buffer{.filling = true};
     s.queue.emplace_back(*id, dma.instructions());
     return success();
@@ -208,9 +215,11 @@ private:
     Buffer &b = s.buffers[*id];
     if (!b.landed)
       return op.emitOpError() << "reads buffer " << id->second
-                              << (b.filling ? " before a tile.wait covers the DMA that fills it" : " that nothing has filled");
+                              << (b.filling ? " before a tile.wait covers the DMA that fills it"
+                                            : " that nothing has filled");
     if (!b.known)
-      return op.emitOpError() << "reads buffer " << id->second << " with no barrier after the wait for its DMA";
+      return op.emitOpError() << "reads buffer " << id->second
+                              << " with no barrier after the wait for its DMA";
     b.reading = b.readers = true;
     return success();
   }
@@ -224,7 +233,8 @@ private:
     int64_t outstanding = 0;
     for (auto &[id, count] : s.queue)
       outstanding += count;
-    // A DMA has landed when everything younger fills the allowance; one that is covered in part stays in the queue.
+    // A DMA has landed when everything younger fills the allowance; one that is covered in part
+    // stays in the queue.
     while (!s.queue.empty() && outstanding - s.queue.front().second >= int64_t(*wait.getVmcnt())) {
       auto [id, count] = s.queue.front();
       outstanding -= count;
@@ -238,7 +248,9 @@ private:
 struct VerifyTileSync : PassWrapper<VerifyTileSync, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyTileSync)
   StringRef getArgument() const final { return "verify-tile-sync"; }
-  StringRef getDescription() const final { return "prove that LDS reads follow their DMA and that no reader is overwritten"; }
+  StringRef getDescription() const final {
+    return "prove that LDS reads follow their DMA and that no reader is overwritten";
+  }
   void runOnOperation() final {
     for (tile::KernelOp kernel : getOperation().getOps<tile::KernelOp>())
       if (failed(SyncChecker().check(kernel)))

@@ -65,8 +65,8 @@ Result<void> checkArch(const target::Arch &arch) {
 Result<void> checkProblem(const ProblemShape &p, const target::Arch &arch) {
   for (Result<void> check :
        {checkDType("dtype of q, k and v", p.dtype, dtypes),
-        checkDType("dtype of out", p.outDtype, outDtypes),
-        checkHeadDim("head_dim", p.headDim), checkHeadDim("v_head_dim", p.vHeadDim)})
+        checkDType("dtype of out", p.outDtype, outDtypes), checkHeadDim("head_dim", p.headDim),
+        checkHeadDim("v_head_dim", p.vHeadDim)})
     if (!check)
       return check;
   if (p.numKvHeads < 1 || p.numQHeads < 1 || p.numQHeads % p.numKvHeads)

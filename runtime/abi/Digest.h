@@ -1,4 +1,5 @@
-// SHA-256, with named and delimited fields so that two different lists of inputs can never look the same
+// SHA-256, with named and delimited fields so that two different lists of inputs can never look the
+// same
 // ("ab" + "c" against "a" + "bc"): each field is hashed as name, 0x1f, length, 0x1f, bytes.
 #pragma once
 #include <array>
@@ -11,9 +12,9 @@ namespace attune {
 class Digest {
 public:
   Digest();
-  Digest &bytes(std::string_view data);                        ///< raw bytes, no delimiter
+  Digest &bytes(std::string_view data);                         ///< raw bytes, no delimiter
   Digest &field(std::string_view name, std::string_view value); ///< one named, delimited field
-  std::string hex();                                           ///< finishes; 64 lower-case hex digits
+  std::string hex(); ///< finishes; 64 lower-case hex digits
 
 private:
   void block(const uint8_t *p);

@@ -1,11 +1,13 @@
 // A compiled kernel as the runtime sees it: the code object and its sidecar.
 //
-// The sidecar is everything a launcher must know and nothing about how the kernel works: the kernel arguments with
-// their offsets, the grid formula, the problem the kernel was built for, the resources it uses. Compiler and runtime
-// share this header and no other; the sidecar travels as JSON (toJson / sidecarFromJson).
+// The sidecar is everything a launcher must know and nothing about how the kernel works: the kernel
+// arguments with their offsets, the grid formula, the problem the kernel was built for, the
+// resources it uses. Compiler and runtime share this header and no other; the sidecar travels as
+// JSON (toJson / sidecarFromJson).
 //
-// ABI fingerprint: SHA-256 over the lines "name kind offset size" of the arguments. The launcher packs arguments by
-// name and refuses a code object whose fingerprint is not that of its sidecar's own argument list.
+// ABI fingerprint: SHA-256 over the lines "name kind offset size" of the arguments. The launcher
+// packs arguments by name and refuses a code object whose fingerprint is not that of its sidecar's
+// own argument list.
 #pragma once
 #include "runtime/abi/DType.h"
 #include "runtime/abi/Result.h"
@@ -34,8 +36,8 @@ enum class LseKind : uint8_t { None, Natural, Base2 };
 ///   lse_stride_batch lse_stride_head lse_stride_row                       i64
 ///   tensor.NAME                      ptr of a captured tensor
 ///   tensor.NAME.stride.I             i64, element stride of dimension I
-///   tensor.NAME.elements             i64, one past the last reachable element (for the bounds of buffer reads)
-///   scalar.NAME                      i32 or f32
+///   tensor.NAME.elements             i64, one past the last reachable element (for the bounds of
+///   buffer reads) scalar.NAME                      i32 or f32
 /// For varlen the batch strides are absent; sequence starts come from cu_seqlens.
 struct KernelArg {
   std::string name;
@@ -44,7 +46,8 @@ struct KernelArg {
   uint32_t size = 0;
 };
 
-/// A tensor that score or mask reads. `dims` are the names or numbers the spec gave ("heads", "tokens", "128").
+/// A tensor that score or mask reads. `dims` are the names or numbers the spec gave ("heads",
+/// "tokens", "128").
 struct CapturedTensor {
   std::string name;
   DType dtype = DType::F32;
@@ -80,8 +83,8 @@ struct Resources {
 };
 
 /// The launch is one-dimensional: workgroups = num_q_blocks * numQHeads * batch with
-/// num_q_blocks = ceil(max q_len / blockM). Workgroup id w: b = w % batch, h = (w / batch) % numQHeads,
-/// q block = num_q_blocks - 1 - w / (batch * numQHeads) (heavy causal blocks first).
+/// num_q_blocks = ceil(max q_len / blockM). Workgroup id w: b = w % batch, h = (w / batch) %
+/// numQHeads, q block = num_q_blocks - 1 - w / (batch * numQHeads) (heavy causal blocks first).
 struct GridFormula {
   int blockM = 0;           ///< query rows of a workgroup
   int workgroupThreads = 0; ///< 64 * waves
@@ -99,12 +102,12 @@ struct KernelReport {
 
 struct Sidecar {
   ProblemShape problem;
-  std::string arch;          ///< "gfx950"
-  std::string specDigest;    ///< hex SHA-256 of the canonical spec
-  std::string plan;          ///< the schedule, as text
-  std::string llvmVersion;   ///< provenance
+  std::string arch;        ///< "gfx950"
+  std::string specDigest;  ///< hex SHA-256 of the canonical spec
+  std::string plan;        ///< the schedule, as text
+  std::string llvmVersion; ///< provenance
   KernelReport kernel;
-  double compileMs = 0;      ///< measured wall time; not part of any digest
+  double compileMs = 0; ///< measured wall time; not part of any digest
 };
 
 struct KernelImage {

@@ -1,11 +1,13 @@
-// How a library function says that it could not: it returns Result<T>, a value or an Error, and never prints.
+// How a library function says that it could not: it returns Result<T>, a value or an Error, and
+// never prints.
 //
 //   Result<Plan> plan = choosePlan(...);
 //   if (!plan) return plan.error();      // an Error converts to any Result
 //   use(*plan);
 //
-// An Error's message is written for the person who has to act on it: it names the field or the spec line, the limit
-// that was broken and the nearest legal choice. Errors about a spec carry the rendered caret text.
+// An Error's message is written for the person who has to act on it: it names the field or the spec
+// line, the limit that was broken and the nearest legal choice. Errors about a spec carry the
+// rendered caret text.
 #pragma once
 #include <cassert>
 #include <optional>

@@ -1,7 +1,8 @@
-// A device that runs code objects: memory, modules, launches. The simulator is one; HIP will be another.
+// A device that runs code objects: memory, modules, launches. The simulator is one; HIP will be
+// another.
 //
-// Addresses are 64-bit device addresses. On the simulator they are host addresses of reserved memory, so a buffer may
-// claim many GiB and only touched pages cost anything.
+// Addresses are 64-bit device addresses. On the simulator they are host addresses of reserved
+// memory, so a buffer may claim many GiB and only touched pages cost anything.
 #pragma once
 #include "runtime/abi/KernelImage.h"
 #include "runtime/abi/Result.h"
@@ -16,7 +17,7 @@ using DevicePtr = uint64_t;
 using ModuleHandle = uint64_t;
 
 struct LaunchDims {
-  uint32_t grid[3] = {1, 1, 1};  ///< workgroups
+  uint32_t grid[3] = {1, 1, 1};   ///< workgroups
   uint32_t block[3] = {64, 1, 1}; ///< threads
   uint32_t dynamicLdsBytes = 0;
 };
@@ -40,7 +41,7 @@ public:
 };
 
 struct SimDeviceOptions {
-  int threads = 0;              ///< host threads over workgroups; 0: all cores
+  int threads = 0;                ///< host threads over workgroups; 0: all cores
   uint64_t instructionBudget = 0; ///< per wave; 0: a default that no real kernel meets
 };
 

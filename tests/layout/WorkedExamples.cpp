@@ -159,8 +159,8 @@ TEST_CASE("phases of every instruction cover each lane once") {
     INFO(infoOf(access).mnemonic);
     CHECK(all == 0xFFFFFFFF);
     CHECK(lanes == 32);
-    // Lanes one after another are free of conflicts (but for b96 reads, whose phases wrap around the
-    // 32 banks); all lanes on one address are a broadcast.
+    // Lanes one after another are free of conflicts (but for b96 reads, whose phases wrap around
+    // the 32 banks); all lanes on one address are a broadcast.
     const int bytes = infoOf(access).bytes;
     CHECK(bankConflicts(access, [&](int l) { return l * bytes; }).worst ==
           (access == LdsAccess::ReadB96 ? 2 : 1));

@@ -1,8 +1,8 @@
 // Small behaviour of the tile ops.
 #include "compiler/dialect/tile/TileOps.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #define GET_OP_CLASSES
 #include "compiler/dialect/tile/Tile.cpp.inc"
@@ -20,11 +20,14 @@ Value KernelOp::arg(StringRef name) {
 int64_t DmaOp::instructions() {
   auto lds = cast<LdsType>(getLds().getType());
   int64_t waves = (*this)->getParentOfType<KernelOp>().getWaves();
-  return lds.getRows() * lds.getCols() * elementBytes(lds.getElementType()) / (waves * kLanes * kChunkBytes);
+  return lds.getRows() * lds.getCols() * elementBytes(lds.getElementType()) /
+         (waves * kLanes * kChunkBytes);
 }
 
 layout::LinearLayout contractionOf(FragType operand, bool isA) {
-  return operand.layout().sublayout({"register", "lane"}, {isA ? "col" : "row"}).renameOut(isA ? "col" : "row", "k");
+  return operand.layout()
+      .sublayout({"register", "lane"}, {isA ? "col" : "row"})
+      .renameOut(isA ? "col" : "row", "k");
 }
 
 } // namespace attune::tile

@@ -1,4 +1,5 @@
-// What must hold of one op by itself. What must hold between ops (waits, barriers) is compiler/lower/VerifyTileSync.cpp.
+// What must hold of one op by itself. What must hold between ops (waits, barriers) is
+// compiler/lower/VerifyTileSync.cpp.
 #include "compiler/dialect/tile/TileOps.h"
 #include "mlir/IR/OpImplementation.h"
 
@@ -10,10 +11,12 @@ namespace {
 /// The lanes and registers that hold a column, which a broadcast or reduction must not change.
 layout::LinearLayout laneColumns(FragType t) { return t.layout().sublayout({"lane"}, {"col"}); }
 
-LogicalResult inBounds(Operation *op, LdsType lds, int64_t row, int64_t col, int64_t rows, int64_t cols) {
+LogicalResult inBounds(Operation *op, LdsType lds, int64_t row, int64_t col, int64_t rows,
+                       int64_t cols) {
   if (row < 0 || col < 0 || row + rows > lds.getRows() || col + cols > lds.getCols())
-    return op->emitOpError() << "reads rows " << row << " to " << row + rows << " and columns " << col << " to " << col + cols
-                             << " of a tile of " << lds.getRows() << "x" << lds.getCols();
+    return op->emitOpError() << "reads rows " << row << " to " << row + rows << " and columns "
+                             << col << " to " << col + cols << " of a tile of " << lds.getRows()
+                             << "x" << lds.getCols();
   return success();
 }
 
@@ -22,7 +25,8 @@ LogicalResult inBounds(Operation *op, LdsType lds, int64_t row, int64_t col, int
 LogicalResult KernelOp::verify() {
   Block &block = getBody().front();
   if (block.getNumArguments() != getArgNames().size())
-    return emitOpError() << "has " << block.getNumArguments() << " arguments and " << getArgNames().size() << " names";
+    return emitOpError() << "has " << block.getNumArguments() << " arguments and "
+                         << getArgNames().size() << " names";
   if (block.empty() || !isa<ReturnOp>(block.back()))
     return emitOpError() << "must end in tile.return";
   int64_t waves = getWaves();
@@ -35,19 +39,20 @@ LogicalResult DmaOp::verify() {
   auto view = cast<ViewType>(getView().getType());
   auto lds = cast<LdsType>(getLds().getType());
   if (view.getElementType() != lds.getElementType() || view.getCols() != lds.getCols())
-    return emitOpError() << "copies rows of " << view.getCols() << " " << view.getElementType() << " into rows of "
-                         << lds.getCols() << " " << lds.getElementType();
+    return emitOpError() << "copies rows of " << view.getCols() << " " << view.getElementType()
+                         << " into rows of " << lds.getCols() << " " << lds.getElementType();
   int64_t rowBytes = lds.getCols() * elementBytes(lds.getElementType());
   if (lds.getPitch() != rowBytes)
-    return emitOpError() << "LDS-DMA writes lane after lane, so rows can't be padded: pitch " << lds.getPitch()
-                         << ", row " << rowBytes << " bytes; use a swizzle";
+    return emitOpError() << "LDS-DMA writes lane after lane, so rows can't be padded: pitch "
+                         << lds.getPitch() << ", row " << rowBytes << " bytes; use a swizzle";
   auto kernel = (*this)->getParentOfType<KernelOp>();
   if (!kernel)
     return emitOpError() << "must be in a tile.kernel";
   int64_t perInstruction = int64_t(kernel.getWaves()) * kLanes * kChunkBytes;
   if ((lds.getRows() * rowBytes) % perInstruction)
-    return emitOpError() << "the tile's " << lds.getRows() * rowBytes << " bytes are no multiple of the " << perInstruction
-                         << " that " << kernel.getWaves() << " waves bring at a time";
+    return emitOpError() << "the tile's " << lds.getRows() * rowBytes
+                         << " bytes are no multiple of the " << perInstruction << " that "
+                         << kernel.getWaves() << " waves bring at a time";
   return success();
 }
 
@@ -57,7 +62,8 @@ LogicalResult LoadOp::verify() {
   if (view.getElementType() != frag.getElementType())
     return emitOpError() << "loads " << view.getElementType() << " as " << frag.getElementType();
   if (int64_t(getCol()) + frag.getRows() > view.getCols())
-    return emitOpError() << "needs columns " << getCol() << " to " << getCol() + frag.getRows() << " of " << view.getCols();
+    return emitOpError() << "needs columns " << getCol() << " to " << getCol() + frag.getRows()
+                         << " of " << view.getCols();
   return success();
 }
 
@@ -67,7 +73,8 @@ LogicalResult StoreOp::verify() {
   if (view.getElementType() != frag.getElementType())
     return emitOpError() << "stores " << frag.getElementType() << " as " << view.getElementType();
   if (frag.getRows() != view.getCols())
-    return emitOpError() << "stores " << frag.getRows() << " columns into rows of " << view.getCols();
+    return emitOpError() << "stores " << frag.getRows() << " columns into rows of "
+                         << view.getCols();
   return success();
 }
 
@@ -85,18 +92,22 @@ LogicalResult ReadTrOp::verify() {
   if (lds.getElementType() != frag.getElementType())
     return emitOpError() << "reads " << lds.getElementType() << " as " << frag.getElementType();
   if (elementBytes(frag.getElementType()) != 2)
-    return emitOpError() << "the transposing read of this op moves 16-bit elements, got " << frag.getElementType();
+    return emitOpError() << "the transposing read of this op moves 16-bit elements, got "
+                         << frag.getElementType();
   return inBounds(*this, lds, getRow(), getCol(), frag.getCols(), frag.getRows());
 }
 
 LogicalResult MmaOp::verify() {
-  auto a = cast<FragType>(getA().getType()), b = cast<FragType>(getB().getType()), c = cast<FragType>(getC().getType());
+  auto a = cast<FragType>(getA().getType()), b = cast<FragType>(getB().getType()),
+       c = cast<FragType>(getC().getType());
   if (a.getCols() != b.getRows() || a.getRows() != c.getRows() || b.getCols() != c.getCols())
-    return emitOpError() << "shapes do not fit: " << a.getRows() << "x" << a.getCols() << " times " << b.getRows() << "x"
-                         << b.getCols() << " into " << c.getRows() << "x" << c.getCols();
+    return emitOpError() << "shapes do not fit: " << a.getRows() << "x" << a.getCols() << " times "
+                         << b.getRows() << "x" << b.getCols() << " into " << c.getRows() << "x"
+                         << c.getCols();
   if (a.getElementType() != b.getElementType() || !c.getElementType().isF32())
     return emitOpError() << "takes two operands of one 16-bit type and f32 accumulators";
-  // Registers beyond one instruction's operand belong to further rows or columns; K is in the first ones.
+  // Registers beyond one instruction's operand belong to further rows or columns; K is in the first
+  // ones.
   auto k = [](FragType t, bool isA) {
     layout::LinearLayout l = contractionOf(t, isA);
     std::vector<uint32_t> bits;
@@ -108,8 +119,9 @@ LogicalResult MmaOp::verify() {
     return bits;
   };
   if (k(a, true) != k(b, false))
-    return emitOpError() << "operands run through the contraction in different orders: " << contractionOf(a, true).str()
-                         << " against " << contractionOf(b, false).str();
+    return emitOpError() << "operands run through the contraction in different orders: "
+                         << contractionOf(a, true).str() << " against "
+                         << contractionOf(b, false).str();
   return success();
 }
 
@@ -121,8 +133,10 @@ LogicalResult MapOp::verify() {
   for (Value in : getInputs()) {
     auto t = cast<FragType>(in.getType());
     bool same = t.getLayoutText() == result.getLayoutText();
-    if (!same && !(t.getRows() < result.getRows() && t.getCols() == result.getCols() && laneColumns(t) == laneColumns(result)))
-      return emitOpError() << "input " << t << " is neither laid out like the result nor one row of it";
+    if (!same && !(t.getRows() < result.getRows() && t.getCols() == result.getCols() &&
+                   laneColumns(t) == laneColumns(result)))
+      return emitOpError() << "input " << t
+                           << " is neither laid out like the result nor one row of it";
   }
   auto yield = dyn_cast<YieldOp>(block.back());
   if (!yield || yield.getValue().getType() != result.getElementType())
@@ -137,7 +151,9 @@ LogicalResult ReduceOp::verify() {
   if (in.getCols() != out.getCols() || !(laneColumns(in) == laneColumns(out)))
     return emitOpError() << "must leave columns in their lanes";
   if (out.getRows() != 1 && out.registers() != 1)
-    return emitOpError() << "combines every row that a lane holds, so the result has one register, not " << out.registers();
+    return emitOpError()
+           << "combines every row that a lane holds, so the result has one register, not "
+           << out.registers();
   return success();
 }
 
@@ -147,12 +163,15 @@ LogicalResult SliceOp::verify() {
     return emitOpError() << "keeps element type and columns";
   int64_t row = getRow();
   if (row < 0 || row % out.getRows() || row + out.getRows() > in.getRows())
-    return emitOpError() << "takes rows " << row << " to " << row + out.getRows() << " of " << in.getRows();
+    return emitOpError() << "takes rows " << row << " to " << row + out.getRows() << " of "
+                         << in.getRows();
   layout::LinearLayout whole = in.layout(), part = out.layout();
   for (int bit = 0; bit < part.inBits("register"); ++bit)
     if (part.basis("register", bit, "row") != whole.basis("register", bit, "row"))
-      return emitOpError() << "is a choice of registers, but register bit " << bit << " moves other rows in the slice";
-  if (!(part.sublayout({"lane"}, {"row"}).columns() == whole.sublayout({"lane"}, {"row"}).columns()))
+      return emitOpError() << "is a choice of registers, but register bit " << bit
+                           << " moves other rows in the slice";
+  if (!(part.sublayout({"lane"}, {"row"}).columns() ==
+        whole.sublayout({"lane"}, {"row"}).columns()))
     return emitOpError() << "is a choice of registers, but the lanes hold other rows in the slice";
   return success();
 }
@@ -166,7 +185,8 @@ LogicalResult CastOp::verify() {
 
 LogicalResult SeenOp::verify() {
   auto in = cast<FragType>(getScores().getType()), out = cast<FragType>(getSeen().getType());
-  if (!in.getElementType().isF32() || !out.getElementType().isInteger(1) || out.getRows() != in.getRows() || out.getCols() != 1)
+  if (!in.getElementType().isF32() || !out.getElementType().isInteger(1) ||
+      out.getRows() != in.getRows() || out.getCols() != 1)
     return emitOpError() << "takes f32 scores and gives one i1 per row";
   layout::LinearLayout rows = in.layout().sublayout({"register", "lane"}, {"row"});
   if (!(rows == out.layout().sublayout({"register", "lane"}, {"row"})))
@@ -176,13 +196,15 @@ LogicalResult SeenOp::verify() {
 
 LogicalResult KeepOp::verify() {
   auto a = cast<FragType>(getA().getType()), flags = cast<FragType>(getFlags().getType());
-  if (!flags.getElementType().isInteger(1) || flags.getCols() != 1 || flags.getRows() != a.getCols())
+  if (!flags.getElementType().isInteger(1) || flags.getCols() != 1 ||
+      flags.getRows() != a.getCols())
     return emitOpError() << "needs one i1 flag per column";
   layout::LinearLayout k = contractionOf(a, /*isA=*/true), f = contractionOf(flags, /*isA=*/false);
   for (StringRef in : {"register", "lane"})
     for (int bit = 0; bit < k.inBits(in); ++bit)
       if (k.basis(in, bit, "k") != (bit < f.inBits(in) ? f.basis(in, bit, "k") : 0))
-        return emitOpError() << "flags run through the columns in another order: " << f.str() << " against " << k.str();
+        return emitOpError() << "flags run through the columns in another order: " << f.str()
+                             << " against " << k.str();
   return success();
 }
 

@@ -1,4 +1,5 @@
-// The compiler as its clients see it: a spec in, a code object with its sidecar out. No MLIR and no LLVM header.
+// The compiler as its clients see it: a spec in, a code object with its sidecar out. No MLIR and no
+// LLVM header.
 #pragma once
 #include "compiler/spec/Model.h"
 #include "runtime/abi/KernelImage.h"
@@ -27,7 +28,8 @@ public:
   Compiler &operator=(Compiler &&) noexcept;
   ~Compiler();
 
-  /// The whole way. Errors: Unsupported with the limit and the nearest legal choice; Internal for our own bugs.
+  /// The whole way. Errors: Unsupported with the limit and the nearest legal choice; Internal for
+  /// our own bugs.
   Result<KernelImage> compile(const spec::Model &, const CompileOptions & = {});
 
   /// The same from an attn.kernel in MLIR text.

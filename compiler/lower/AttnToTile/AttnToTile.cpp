@@ -1,4 +1,5 @@
-// The pass from what to how: each attn.kernel gets a plan and is replaced by the tile.kernel that its schedule builds.
+// The pass from what to how: each attn.kernel gets a plan and is replaced by the tile.kernel that
+// its schedule builds.
 #include "compiler/lower/AttnToTile/PrefillSchedule.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -21,12 +22,16 @@ Knobs knobsOf(attn::KernelOp op, const Knobs &overrides) {
 struct AttnToTile : PassWrapper<AttnToTile, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AttnToTile)
 
-  AttnToTile(std::string arch, Knobs overrides) : arch(std::move(arch)), overrides(std::move(overrides)) {}
+  AttnToTile(std::string arch, Knobs overrides)
+      : arch(std::move(arch)), overrides(std::move(overrides)) {}
 
   StringRef getArgument() const final { return "attn-to-tile"; }
-  StringRef getDescription() const final { return "choose a schedule for each attn.kernel and build its tile.kernel"; }
+  StringRef getDescription() const final {
+    return "choose a schedule for each attn.kernel and build its tile.kernel";
+  }
   void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<tile::TileDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect, LLVM::LLVMDialect>();
+    registry.insert<tile::TileDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect,
+                    LLVM::LLVMDialect>();
   }
 
   void runOnOperation() final {
@@ -37,7 +42,8 @@ struct AttnToTile : PassWrapper<AttnToTile, OperationPass<ModuleOp>> {
         op.emitError() << chip.error().message;
         return signalPassFailure();
       }
-      Result<schedule::Plan> plan = schedule::choosePlan(op.problem(), *chip, knobsOf(op, overrides));
+      Result<schedule::Plan> plan =
+          schedule::choosePlan(op.problem(), *chip, knobsOf(op, overrides));
       if (!plan) {
         op.emitError() << plan.error().message;
         return signalPassFailure();

@@ -38,7 +38,8 @@ ArgList kernelArgs(attn::KernelOp op) {
     args.ptr("cu_seqlens_k");
   for (const CapturedTensor &t : p.tensors)
     args.ptr("tensor." + t.name);
-  for (auto [name, storage] : {std::pair("q", p.qStorage), {"k", p.kvStorage}, {"v", p.kvStorage}, {"out", p.qStorage}}) {
+  for (auto [name, storage] :
+       {std::pair("q", p.qStorage), {"k", p.kvStorage}, {"v", p.kvStorage}, {"out", p.qStorage}}) {
     if (storage == Storage::Dense)
       args.i64(Twine(name) + "_stride_batch");
     args.i64(Twine(name) + "_stride_token");
@@ -71,14 +72,16 @@ ArgList kernelArgs(attn::KernelOp op) {
 }
 
 /// Length and first row of this workgroup's sequence on one side (q or kv).
-std::pair<Value, Value> sequence(const TileBuilder &t, KernelFrame &f, Storage storage, StringRef cuName, StringRef lenName) {
+std::pair<Value, Value> sequence(const TileBuilder &t, KernelFrame &f, Storage storage,
+                                 StringRef cuName, StringRef lenName) {
   if (storage == Storage::Dense) {
     Value len = f.arg(lenName);
     return {len, t.mul(t.widen(f.batch), t.widen(len))};
   }
   Value cu = f.arg(cuName);
   Value begin = tile::LoadScalarOp::create(t.b, t.loc, t.b.getI32Type(), cu, f.batch);
-  Value end = tile::LoadScalarOp::create(t.b, t.loc, t.b.getI32Type(), cu, t.add(f.batch, t.i32(1)));
+  Value end =
+      tile::LoadScalarOp::create(t.b, t.loc, t.b.getI32Type(), cu, t.add(f.batch, t.i32(1)));
   return {t.sub(end, begin), t.widen(begin)};
 }
 
@@ -86,20 +89,21 @@ std::pair<Value, Value> sequence(const TileBuilder &t, KernelFrame &f, Storage s
 
 tile::KernelOp createKernel(OpBuilder &b, attn::KernelOp op, const schedule::Plan &plan) {
   ArgList args = kernelArgs(op);
-  auto kernel = tile::KernelOp::create(b, op.getLoc(), op.getSymName(), b.getArrayAttr(args.names), plan.waves,
-                                       plan.wavesPerEu, plan.blockM());
+  auto kernel = tile::KernelOp::create(b, op.getLoc(), op.getSymName(), b.getArrayAttr(args.names),
+                                       plan.waves, plan.wavesPerEu, plan.blockM());
   Block *body = b.createBlock(&kernel.getBody());
   for (Type type : args.types)
     body->addArgument(type, op.getLoc());
   return kernel;
 }
 
-KernelFrame emitFrame(const TileBuilder &t, tile::KernelOp kernel, attn::KernelOp op, const schedule::Plan &plan) {
+KernelFrame emitFrame(const TileBuilder &t, tile::KernelOp kernel, attn::KernelOp op,
+                      const schedule::Plan &plan) {
   ProblemShape p = op.problem();
   KernelFrame f;
   f.kernel = kernel;
-  // GridFormula: sequence fastest, then head, then q block from the last to the first, so that the heavy q blocks of
-  // a causal mask start first and heads that share K and V run at the same time.
+  // GridFormula: sequence fastest, then head, then q block from the last to the first, so that the
+  // heavy q blocks of a causal mask start first and heads that share K and V run at the same time.
   Value id = tile::WorkgroupIdOp::create(t.b, t.loc, t.b.getI32Type());
   Value batchCount = f.arg("batch");
   f.batch = t.remU(id, batchCount);
@@ -119,21 +123,25 @@ KernelFrame emitFrame(const TileBuilder &t, tile::KernelOp kernel, attn::KernelO
 
 void emitRowSources(const TileBuilder &t, KernelFrame &f, attn::KernelOp op) {
   ProblemShape p = op.problem();
-  auto source = [&](const std::string &name, StringRef rowStride, Storage storage, Value start, Value head, int64_t cols, Type element) {
+  auto source = [&](const std::string &name, StringRef rowStride, Storage storage, Value start,
+                    Value head, int64_t cols, Type element) {
     RowSource r;
     r.stride = f.arg((name + rowStride).str());
     r.cols = cols;
     r.element = element;
-    Value first = storage == Storage::Dense ? t.mul(t.widen(f.batch), f.arg(name + "_stride_batch")) : t.mul(start, r.stride);
+    Value first = storage == Storage::Dense ? t.mul(t.widen(f.batch), f.arg(name + "_stride_batch"))
+                                            : t.mul(start, r.stride);
     Value offset = t.add(first, t.mul(t.widen(head), f.arg(name + "_stride_head")));
     Value base = f.arg(name);
-    r.ptr = LLVM::GEPOp::create(t.b, t.loc, base.getType(), element, base, ArrayRef<LLVM::GEPArg>{offset});
+    r.ptr = LLVM::GEPOp::create(t.b, t.loc, base.getType(), element, base,
+                                ArrayRef<LLVM::GEPArg>{offset});
     return r;
   };
   f.q = source("q", "_stride_token", p.qStorage, f.qStart, f.head, p.headDim, op.getDtype());
   f.k = source("k", "_stride_token", p.kvStorage, f.kvStart, f.kvHead, p.headDim, op.getDtype());
   f.v = source("v", "_stride_token", p.kvStorage, f.kvStart, f.kvHead, p.vHeadDim, op.getDtype());
-  f.out = source("out", "_stride_token", p.qStorage, f.qStart, f.head, p.vHeadDim, op.getOutDtype());
+  f.out =
+      source("out", "_stride_token", p.qStorage, f.qStart, f.head, p.vHeadDim, op.getOutDtype());
   if (p.lse != LseKind::None)
     f.lse = source("lse", "_stride_row", p.qStorage, f.qStart, f.head, 1, t.b.getF32Type());
 }

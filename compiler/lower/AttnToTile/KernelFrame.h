@@ -1,5 +1,5 @@
-// What every schedule starts from: the kernel's arguments by name, which sequence, head and q block this workgroup
-// has, and where that sequence's rows lie in memory.
+// What every schedule starts from: the kernel's arguments by name, which sequence, head and q block
+// this workgroup has, and where that sequence's rows lie in memory.
 #pragma once
 #include "compiler/dialect/attn/AttnOps.h"
 #include "compiler/lower/AttnToTile/TileBuilder.h"
@@ -15,20 +15,23 @@ struct RowSource {
   mlir::Type element;
 };
 
-/// All i32 unless said otherwise, all the same for the workgroup (except waveRow: the same for the wave).
+/// All i32 unless said otherwise, all the same for the workgroup (except waveRow: the same for the
+/// wave).
 struct KernelFrame {
   tile::KernelOp kernel;
   mlir::Value batch, head, kvHead, qBlock;
   mlir::Value qLen, kvLen, ctx;
-  mlir::Value blockRow;          ///< first query row of the workgroup, within the sequence
-  mlir::Value waveRow;           ///< first query row of this wave, within the workgroup
-  mlir::Value qStart, kvStart;   ///< i64: rows of the sequences before this one (varlen), batch * len (dense)
+  mlir::Value blockRow; ///< first query row of the workgroup, within the sequence
+  mlir::Value waveRow;  ///< first query row of this wave, within the workgroup
+  mlir::Value qStart,
+      kvStart; ///< i64: rows of the sequences before this one (varlen), batch * len (dense)
   RowSource q, k, v, out, lse;
 
   mlir::Value arg(llvm::StringRef name) { return kernel.arg(name); }
 };
 
-/// Creates the tile.kernel with its argument list (runtime/abi/KernelImage.h) and leaves the builder inside its body.
+/// Creates the tile.kernel with its argument list (runtime/abi/KernelImage.h) and leaves the
+/// builder inside its body.
 tile::KernelOp createKernel(mlir::OpBuilder &, attn::KernelOp, const schedule::Plan &);
 
 /// Emits the decoding of the workgroup id and the lengths.

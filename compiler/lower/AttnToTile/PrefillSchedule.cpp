@@ -1,18 +1,18 @@
 // The transposed prefill pipeline, the one schedule of today.
 //
-// A workgroup owns blockM query rows of one head of one sequence, a wave qPerWave of them. Per kv tile t, with K and V
-// double-buffered in LDS and `cur` the buffer of t:
+// A workgroup owns blockM query rows of one head of one sequence, a wave qPerWave of them. Per kv
+// tile t, with K and V double-buffered in LDS and `cur` the buffer of t:
 //
-//   wait K(t)         vmcnt leaves V(t) in flight; this wave's LDS reads of the tile before are done
-//   barrier           K(t) is there for all waves; the other buffer has no reader left
-//   dma K(t+1), V(t+1) into the other buffer
-//   S^T = K(t) Q^T    scores, then score function, mask (partial tiles only), softmax
-//   wait V(t)         vmcnt leaves K(t+1) and V(t+1) in flight
+//   wait K(t)         vmcnt leaves V(t) in flight; this wave's LDS reads of the tile before are
+//   done barrier           K(t) is there for all waves; the other buffer has no reader left dma
+//   K(t+1), V(t+1) into the other buffer S^T = K(t) Q^T    scores, then score function, mask
+//   (partial tiles only), softmax wait V(t)         vmcnt leaves K(t+1) and V(t+1) in flight
 //   barrier           V(t) is there for all waves
 //   O^T += V(t)^T P   P is used as it lies in the accumulator
 //
-// So no wait of the loop drains the memory pipe. After the last tile the DMA of a tile beyond the end was issued; its
-// view is empty, it reads nothing, and the epilogue drains it before the workgroup's LDS is given up.
+// So no wait of the loop drains the memory pipe. After the last tile the DMA of a tile beyond the
+// end was issued; its view is empty, it reads nothing, and the epilogue drains it before the
+// workgroup's LDS is given up.
 #include "compiler/lower/AttnToTile/PrefillSchedule.h"
 #include "compiler/lower/AttnToTile/KvRange.h"
 #include "compiler/lower/AttnToTile/SoftmaxCore.h"
@@ -32,7 +32,8 @@ struct Carried {
   static Carried from(ValueRange v) { return {{v[0], v[1], v[2]}, v[3]}; }
 };
 
-/// Vector registers of a SIMD lane, and those left for operands in flight, addresses and temporaries.
+/// Vector registers of a SIMD lane, and those left for operands in flight, addresses and
+/// temporaries.
 constexpr int64_t kVectorRegisters = 512, kWorkingRegisters = 64;
 
 /// A captured tensor's elements for a tile (or one per query), in registers before they are needed.
@@ -43,8 +44,9 @@ struct EarlyRead {
 
 class PrefillSchedule {
 public:
-  PrefillSchedule(const TileBuilder &t, KernelFrame &f, attn::KernelOp op, const schedule::Plan &plan, const TileShapes &shapes,
-                  const RegionInliner &score, const RegionInliner &mask)
+  PrefillSchedule(const TileBuilder &t, KernelFrame &f, attn::KernelOp op,
+                  const schedule::Plan &plan, const TileShapes &shapes, const RegionInliner &score,
+                  const RegionInliner &mask)
       : f_(f), plan_(plan), shapes_(shapes), score_(score), mask_(mask), lse_(op.problem().lse),
         scale_(op.getScale().convertToDouble()), rawScale_(score.empty() && scale_ > 0),
         softmax_(shapes.frags, (rawScale_ ? scale_ : 1.0) * std::numbers::log2e),
@@ -53,21 +55,30 @@ public:
   void emit(const TileBuilder &t);
 
 private:
-  /// The workgroup's own rows of a tensor that has a row per query; rows past the sequence's end are out of bounds.
+  /// The workgroup's own rows of a tensor that has a row per query; rows past the sequence's end
+  /// are out of bounds.
   Value blockView(const TileBuilder &t, const RowSource &r) const;
   void loadQ(const TileBuilder &t);
-  tile::DmaOp fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex, Value buffer) const;
+  tile::DmaOp fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex,
+                        Value buffer) const;
   /// All rounds; returns the state after them.
   SoftmaxState emitRounds(const TileBuilder &t, Carried carried) const;
-  Carried emitRound(const TileBuilder &t, const Round &round, Carried carried, bool masked, bool unmasked) const;
+  Carried emitRound(const TileBuilder &t, const Round &round, Carried carried, bool masked,
+                    bool unmasked) const;
   /// Tiles [begin, end) of a round.
-  Carried emitTiles(const TileBuilder &t, const Round &round, Value begin, Value end, bool masked, const Carried &carried) const;
+  Carried emitTiles(const TileBuilder &t, const Round &round, Value begin, Value end, bool masked,
+                    const Carried &carried) const;
   Value emitScores(const TileBuilder &t, Value buffer) const;
-  Value applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked, ArrayRef<EarlyRead> elementReads) const;
-  RegionInliner::Element elementAt(const TileBuilder &t, Value tileIndex, Value row, Value col) const;
-  EarlyRead issueRead(const TileBuilder &t, const RegionInliner &region, attn::ReadOp read, tile::FragType shape, Value tileIndex) const;
-  /// Reads of this tile's elements, before its DMA; as many as registers allow, the others are issued where they are used.
-  SmallVector<EarlyRead> issueElementReads(const TileBuilder &t, Value tileIndex, bool masked) const;
+  Value applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked,
+                          ArrayRef<EarlyRead> elementReads) const;
+  RegionInliner::Element elementAt(const TileBuilder &t, Value tileIndex, Value row,
+                                   Value col) const;
+  EarlyRead issueRead(const TileBuilder &t, const RegionInliner &region, attn::ReadOp read,
+                      tile::FragType shape, Value tileIndex) const;
+  /// Reads of this tile's elements, before its DMA; as many as registers allow, the others are
+  /// issued where they are used.
+  SmallVector<EarlyRead> issueElementReads(const TileBuilder &t, Value tileIndex,
+                                           bool masked) const;
   /// `seen`, if given, are the keys whose values may be used.
   Value emitOutput(const TileBuilder &t, Value weights, Value seen, Value o, Value buffer) const;
   void emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const;
@@ -100,49 +111,58 @@ void PrefillSchedule::loadQ(const TileBuilder &t) {
     q_.push_back(tile::LoadOp::create(t.b, t.loc, shapes_.query, view, f_.waveRow, step));
 }
 
-tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex,
-                                       Value buffer) const {
-  // Rows no query of the block sees come in as zeros: whatever lies there, NaN or not, has no way in.
+tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, Value lds,
+                                       Value tileIndex, Value buffer) const {
+  // Rows no query of the block sees come in as zeros: whatever lies there, NaN or not, has no way
+  // in.
   Value key0 = t.mul(tileIndex, t.i32(range_.tileKeys));
   Value first = t.maxS(t.sub(range_.firstKey, key0), t.i32(0));
   Value end = t.minS(t.sub(range_.endKey, key0), t.i32(range_.tileKeys));
   Value offset = t.mul(t.widen(key0), source.stride);
   auto type = tile::ViewType::get(t.b.getContext(), source.cols, source.element);
-  Value view = tile::ViewOp::create(t.b, t.loc, type, source.ptr, offset, source.stride, first, end);
+  Value view =
+      tile::ViewOp::create(t.b, t.loc, type, source.ptr, offset, source.stride, first, end);
   return tile::DmaOp::create(t.b, t.loc, view, lds, buffer);
 }
 
 Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer) const {
   Value scores = t.splat(shapes_.frags.scores, t.f32(0));
   for (auto [step, q] : llvm::enumerate(q_)) {
-    Value k = tile::ReadOp::create(t.b, t.loc, shapes_.key, kLds_, buffer, 0, int64_t(step) * shapes_.kStep);
+    Value k = tile::ReadOp::create(t.b, t.loc, shapes_.key, kLds_, buffer, 0,
+                                   int64_t(step) * shapes_.kStep);
     scores = tile::MmaOp::create(t.b, t.loc, scores.getType(), k, q, scores);
   }
   return scores;
 }
 
-RegionInliner::Element PrefillSchedule::elementAt(const TileBuilder &t, Value tileIndex, Value row, Value col) const {
+RegionInliner::Element PrefillSchedule::elementAt(const TileBuilder &t, Value tileIndex, Value row,
+                                                  Value col) const {
   Value qi = t.add(t.add(f_.blockRow, f_.waveRow), col);
   Value k = tileIndex ? t.add(t.mul(tileIndex, t.i32(range_.tileKeys)), row) : Value();
   return {Value(), t.add(f_.ctx, qi), k, qi};
 }
 
-EarlyRead PrefillSchedule::issueRead(const TileBuilder &t, const RegionInliner &region, attn::ReadOp read, tile::FragType shape,
+EarlyRead PrefillSchedule::issueRead(const TileBuilder &t, const RegionInliner &region,
+                                     attn::ReadOp read, tile::FragType shape,
                                      Value tileIndex) const {
   Type element = read.getType().isInteger(1) ? Type(t.b.getI32Type()) : read.getType();
-  auto type = tile::FragType::get(element.getContext(), shape.getRows(), shape.getCols(), element, shape.getLayoutText());
-  Value frag = t.map(type, {}, [&](const TileBuilder &u, ValueRange, Value row, Value col) -> Value {
-    Value v = region.readAt(u, read, elementAt(u, tileIndex, row, col));
-    return v.getType() == element ? v : arith::ExtUIOp::create(u.b, u.loc, element, v).getResult();
-  });
+  auto type = tile::FragType::get(element.getContext(), shape.getRows(), shape.getCols(), element,
+                                  shape.getLayoutText());
+  Value frag =
+      t.map(type, {}, [&](const TileBuilder &u, ValueRange, Value row, Value col) -> Value {
+        Value v = region.readAt(u, read, elementAt(u, tileIndex, row, col));
+        return v.getType() == element ? v
+                                      : arith::ExtUIOp::create(u.b, u.loc, element, v).getResult();
+      });
   return {read, frag};
 }
 
-SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t, Value tileIndex, bool masked) const {
+SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t, Value tileIndex,
+                                                          bool masked) const {
   // Registers that the tile needs anyway: Q, O, the scores, P, and room for operands and addresses.
   const int64_t perRead = shapes_.frags.scores.registers();
-  int64_t room = kVectorRegisters / plan_.wavesPerEu - int64_t(q_.size()) * 4 - shapes_.frags.output.registers() - perRead -
-                 perRead / 2 - kWorkingRegisters;
+  int64_t room = kVectorRegisters / plan_.wavesPerEu - int64_t(q_.size()) * 4 -
+                 shapes_.frags.output.registers() - perRead - perRead / 2 - kWorkingRegisters;
   SmallVector<EarlyRead> reads;
   auto issue = [&](const RegionInliner &region) {
     for (attn::ReadOp read : region.elementReads())
@@ -157,8 +177,8 @@ SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t, 
   return reads;
 }
 
-Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked,
-                                         ArrayRef<EarlyRead> elementReads) const {
+Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex,
+                                         bool masked, ArrayRef<EarlyRead> elementReads) const {
   if (rawScale_ && !masked)
     return scores;
   SmallVector<EarlyRead> reads(elementReads);
@@ -166,23 +186,26 @@ Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Val
   SmallVector<Value> inputs{scores};
   for (const EarlyRead &r : reads)
     inputs.push_back(r.frag);
-  return t.map(shapes_.frags.scores, inputs, [&](const TileBuilder &u, ValueRange e, Value row, Value col) {
-    RegionInliner::ValueMap given;
-    for (auto [r, v] : llvm::zip(reads, e.drop_front()))
-      given[r.read.getResult()] = r.read.getType().isInteger(1) ? u.cmp(arith::CmpIPredicate::ne, v, u.i32(0)) : v;
-    RegionInliner::Element element = elementAt(u, tileIndex, row, col);
-    element.s = rawScale_ ? e[0] : u.mulF(e[0], u.f32(scale_));
-    Value s = score_.empty() ? element.s : score_.inlineAt(u, element, given);
-    if (!masked)
-      return s;
-    Value visible = u.cmp(arith::CmpIPredicate::slt, element.k, f_.kvLen);
-    if (!mask_.empty())
-      visible = arith::AndIOp::create(u.b, u.loc, visible, mask_.inlineAt(u, element, given));
-    return u.select(visible, s, u.negInf());
-  });
+  return t.map(
+      shapes_.frags.scores, inputs, [&](const TileBuilder &u, ValueRange e, Value row, Value col) {
+        RegionInliner::ValueMap given;
+        for (auto [r, v] : llvm::zip(reads, e.drop_front()))
+          given[r.read.getResult()] =
+              r.read.getType().isInteger(1) ? u.cmp(arith::CmpIPredicate::ne, v, u.i32(0)) : v;
+        RegionInliner::Element element = elementAt(u, tileIndex, row, col);
+        element.s = rawScale_ ? e[0] : u.mulF(e[0], u.f32(scale_));
+        Value s = score_.empty() ? element.s : score_.inlineAt(u, element, given);
+        if (!masked)
+          return s;
+        Value visible = u.cmp(arith::CmpIPredicate::slt, element.k, f_.kvLen);
+        if (!mask_.empty())
+          visible = arith::AndIOp::create(u.b, u.loc, visible, mask_.inlineAt(u, element, given));
+        return u.select(visible, s, u.negInf());
+      });
 }
 
-Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value seen, Value o, Value buffer) const {
+Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value seen, Value o,
+                                  Value buffer) const {
   for (int64_t key = 0; key < plan_.kvTile; key += shapes_.kStep) {
     Value p = tile::SliceOp::create(t.b, t.loc, shapes_.weightStep, weights, key);
     Value v = tile::ReadTrOp::create(t.b, t.loc, shapes_.value, vLds_, buffer, key, 0);
@@ -195,8 +218,8 @@ Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value see
   return o;
 }
 
-Carried PrefillSchedule::emitTiles(const TileBuilder &t, const Round &round, Value begin, Value end, bool masked,
-                                   const Carried &carried) const {
+Carried PrefillSchedule::emitTiles(const TileBuilder &t, const Round &round, Value begin, Value end,
+                                   bool masked, const Carried &carried) const {
   auto loop = scf::ForOp::create(t.b, t.loc, begin, end, t.i32(1), carried.values());
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(loop.getBody());
@@ -214,7 +237,8 @@ Carried PrefillSchedule::emitTiles(const TileBuilder &t, const Round &round, Val
   auto [out, weights] = softmax_.step(t, in, scores);
   tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(kDmas_ + vDmas_), /*lds=*/false);
   tile::BarrierOp::create(t.b, t.loc);
-  // The view's bounds zero the keys outside the hull; those inside that nobody sees are told by the scores.
+  // The view's bounds zero the keys outside the hull; those inside that nobody sees are told by the
+  // scores.
   Value seen;
   if (masked && range_.hasUnseenKeys)
     seen = tile::SeenOp::create(t.b, t.loc, shapes_.seen, scores);
@@ -223,7 +247,8 @@ Carried PrefillSchedule::emitTiles(const TileBuilder &t, const Round &round, Val
   return Carried::from(loop.getResults());
 }
 
-Carried PrefillSchedule::emitRound(const TileBuilder &t, const Round &round, Carried carried, bool masked, bool unmasked) const {
+Carried PrefillSchedule::emitRound(const TileBuilder &t, const Round &round, Carried carried,
+                                   bool masked, bool unmasked) const {
   if (masked)
     carried = emitTiles(t, round, round.begin, round.middle, /*masked=*/true, carried);
   if (unmasked)
@@ -234,18 +259,21 @@ Carried PrefillSchedule::emitRound(const TileBuilder &t, const Round &round, Car
 SoftmaxState PrefillSchedule::emitRounds(const TileBuilder &t, Carried carried) const {
   auto hasMasked = [](const Round &r) { return r.hasMasked(); };
   auto hasFree = [](const Round &r) { return r.hasFree(); };
-  if (llvm::count_if(range_.rounds, hasMasked) <= 1 && llvm::count_if(range_.rounds, hasFree) <= 1) {
+  if (llvm::count_if(range_.rounds, hasMasked) <= 1 &&
+      llvm::count_if(range_.rounds, hasFree) <= 1) {
     for (const Round &round : range_.rounds)
       carried = emitRound(t, round, carried, round.hasMasked(), round.hasFree());
     return carried.state;
   }
   // A body needed more than once is emitted once, in a loop over the rounds.
-  auto loop = scf::ForOp::create(t.b, t.loc, t.i32(0), t.i32(int64_t(range_.rounds.size())), t.i32(1), carried.values());
+  auto loop = scf::ForOp::create(t.b, t.loc, t.i32(0), t.i32(int64_t(range_.rounds.size())),
+                                 t.i32(1), carried.values());
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(loop.getBody());
   Round round = range_.select(t, loop.getInductionVar());
-  Carried out = emitRound(t, round, Carried::from(loop.getRegionIterArgs()), llvm::any_of(range_.rounds, hasMasked),
-                          llvm::any_of(range_.rounds, hasFree));
+  Carried out =
+      emitRound(t, round, Carried::from(loop.getRegionIterArgs()),
+                llvm::any_of(range_.rounds, hasMasked), llvm::any_of(range_.rounds, hasFree));
   scf::YieldOp::create(t.b, t.loc, out.values());
   return Carried::from(loop.getResults()).state;
 }
@@ -264,7 +292,9 @@ void PrefillSchedule::emitEpilogue(const TileBuilder &t, const SoftmaxState &sta
     return;
   Value lse = result.lse2;
   if (lse_ == LseKind::Natural)
-    lse = t.map(shapes_.frags.stat, {lse}, [&](auto &u, ValueRange e, Value, Value) { return u.mulF(e[0], u.f32(std::numbers::ln2)); });
+    lse = t.map(shapes_.frags.stat, {lse}, [&](auto &u, ValueRange e, Value, Value) {
+      return u.mulF(e[0], u.f32(std::numbers::ln2));
+    });
   tile::StoreOp::create(t.b, t.loc, lse, lseView_, f_.waveRow);
 }
 
@@ -276,7 +306,8 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   for (const RegionInliner *region : {&score_, &mask_})
     for (attn::ReadOp read : region->queryReads())
       queryReads_.push_back(issueRead(t, *region, read, shapes_.frags.stat, Value()));
-  // Made here, a result's view keeps a descriptor alive through the loop; made later, its arguments and the lengths.
+  // Made here, a result's view keeps a descriptor alive through the loop; made later, its arguments
+  // and the lengths.
   outView_ = blockView(t, f_.out);
   if (f_.lse.ptr)
     lseView_ = blockView(t, f_.lse);
@@ -289,9 +320,12 @@ void PrefillSchedule::emit(const TileBuilder &t) {
 
 } // namespace
 
-void emitPrefill(const TileBuilder &t, KernelFrame &frame, attn::KernelOp op, const schedule::Plan &plan, const TileShapes &shapes) {
-  // A q block past the end of its sequence (varlen grids are made for the longest) has nothing to do.
-  auto guarded = scf::IfOp::create(t.b, t.loc, t.cmp(arith::CmpIPredicate::slt, frame.blockRow, frame.qLen), /*withElse=*/false);
+void emitPrefill(const TileBuilder &t, KernelFrame &frame, attn::KernelOp op,
+                 const schedule::Plan &plan, const TileShapes &shapes) {
+  // A q block past the end of its sequence (varlen grids are made for the longest) has nothing to
+  // do.
+  auto guarded = scf::IfOp::create(
+      t.b, t.loc, t.cmp(arith::CmpIPredicate::slt, frame.blockRow, frame.qLen), /*withElse=*/false);
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(&guarded.getThenRegion().front());
   emitRowSources(t, frame, op);

@@ -4,7 +4,8 @@
 namespace attune {
 using namespace mlir;
 
-RegionInliner::RegionInliner(const TileBuilder &t, KernelFrame &frame, attn::KernelOp op, Region &region)
+RegionInliner::RegionInliner(const TileBuilder &t, KernelFrame &frame, attn::KernelOp op,
+                             Region &region)
     : frame_(frame), op_(op), region_(region) {
   if (region.empty())
     return;
@@ -20,8 +21,9 @@ RegionInliner::RegionInliner(const TileBuilder &t, KernelFrame &frame, attn::Ker
   uniform_[args[8]] = frame.kvLen;
   for (Operation &inner : region.front().without_terminator())
     if (llvm::all_of(inner.getOperands(), [&](Value v) { return uniform_.contains(v); }))
-      uniform_[inner.getResult(0)] =
-          emitOp(t, inner, llvm::map_to_vector(inner.getOperands(), [&](Value v) { return uniform_[v]; }), /*uniform=*/true);
+      uniform_[inner.getResult(0)] = emitOp(
+          t, inner, llvm::map_to_vector(inner.getOperands(), [&](Value v) { return uniform_[v]; }),
+          /*uniform=*/true);
   findEarlyReads();
 }
 
@@ -64,7 +66,8 @@ RegionInliner::ValueMap RegionInliner::locals(const Element &element) const {
   return local;
 }
 
-Value RegionInliner::inlineAt(const TileBuilder &t, const Element &element, const ValueMap &given) const {
+Value RegionInliner::inlineAt(const TileBuilder &t, const Element &element,
+                              const ValueMap &given) const {
   ValueMap local = locals(element);
   for (auto [read, value] : given)
     local[read] = value;
@@ -90,7 +93,8 @@ Value RegionInliner::emit(const TileBuilder &t, Value value, ValueMap &local) co
   return result;
 }
 
-Value RegionInliner::emitOp(const TileBuilder &t, Operation &op, ArrayRef<Value> operands, bool uniform) const {
+Value RegionInliner::emitOp(const TileBuilder &t, Operation &op, ArrayRef<Value> operands,
+                            bool uniform) const {
   if (auto scalar = dyn_cast<attn::ScalarOp>(op))
     return frame_.arg(("scalar." + scalar.getScalar()).str());
   if (auto read = dyn_cast<attn::ReadOp>(op))
@@ -100,11 +104,13 @@ Value RegionInliner::emitOp(const TileBuilder &t, Operation &op, ArrayRef<Value>
   return t.b.clone(op, mapping)->getResult(0);
 }
 
-Value RegionInliner::emitRead(const TileBuilder &t, attn::ReadOp read, ArrayRef<Value> indices, bool uniform) const {
+Value RegionInliner::emitRead(const TileBuilder &t, attn::ReadOp read, ArrayRef<Value> indices,
+                              bool uniform) const {
   attn::KernelOp kernel = op_; // a handle; its accessors are not const
   attn::CaptureAttr capture = kernel.capture(read.getTensor());
   std::string name = ("tensor." + capture.getName()).str();
-  // The uniform part of the address is 64 bits wide; what differs by lane fits in 32 (planLaunch checks the extent).
+  // The uniform part of the address is 64 bits wide; what differs by lane fits in 32 (planLaunch
+  // checks the extent).
   Value base = t.i64(0), offset = t.i32(0);
   for (auto [i, index] : llvm::enumerate(indices)) {
     Value stride = frame_.arg(name + ".stride." + std::to_string(i));
@@ -115,8 +121,9 @@ Value RegionInliner::emitRead(const TileBuilder &t, attn::ReadOp read, ArrayRef<
     else
       offset = t.add(offset, t.mul(index, t.narrow(stride)));
   }
-  auto fetch = tile::FetchOp::create(t.b, t.loc, read.getType(), frame_.arg(name), base, offset, frame_.arg(name + ".elements"),
-                                     capture.getElementType(), capture.getElementType().isUnsignedInteger(), uniform);
+  auto fetch = tile::FetchOp::create(t.b, t.loc, read.getType(), frame_.arg(name), base, offset,
+                                     frame_.arg(name + ".elements"), capture.getElementType(),
+                                     capture.getElementType().isUnsignedInteger(), uniform);
   return fetch.getValue();
 }
 

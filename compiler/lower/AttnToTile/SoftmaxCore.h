@@ -1,13 +1,16 @@
 // Streaming softmax in base 2, one query per lane column.
 //
-// S^T has keys on rows and queries on columns, so a query's statistics are a row reduction: registers of a lane, then
-// one exchange with the lane that holds the other half of its keys. State per query: the maximum m of the scores seen,
-// the sum l of exp2((s - m) * c) and the unnormalised output O. A new tile with maximum m' gives
-//   m2 = max(m, m'), alpha = exp2((m - m2) * c), p = exp2(s * c - m2 * c), l = alpha * l + sum p, O = alpha * O + V^T p.
-// c is scale * log2(e) when the scores are the raw products, so Q is never multiplied and never rounded twice; it is
-// log2(e) when a score function made them. The sum stays split over the two lane halves until the end: alpha is the
-// same in both, so one exchange after the loop is enough. A query that has seen no key keeps m = -inf; its exponent
-// uses 0 instead, so that -inf - -inf is never formed.
+// S^T has keys on rows and queries on columns, so a query's statistics are a row reduction:
+// registers of a lane, then one exchange with the lane that holds the other half of its keys. State
+// per query: the maximum m of the scores seen, the sum l of exp2((s - m) * c) and the unnormalised
+// output O. A new tile with maximum m' gives
+//   m2 = max(m, m'), alpha = exp2((m - m2) * c), p = exp2(s * c - m2 * c), l = alpha * l + sum p, O
+//   = alpha * O + V^T p.
+// c is scale * log2(e) when the scores are the raw products, so Q is never multiplied and never
+// rounded twice; it is log2(e) when a score function made them. The sum stays split over the two
+// lane halves until the end: alpha is the same in both, so one exchange after the loop is enough. A
+// query that has seen no key keeps m = -inf; its exponent uses 0 instead, so that -inf - -inf is
+// never formed.
 #pragma once
 #include "compiler/lower/AttnToTile/TileBuilder.h"
 
@@ -33,8 +36,10 @@ public:
   SoftmaxCore(const FragTypes &types, double c) : types_(types), c_(c) {}
 
   SoftmaxState initial(const TileBuilder &) const;
-  /// Takes a tile of scores; returns the new state, O already rescaled, and P to be multiplied with V.
-  std::pair<SoftmaxState, mlir::Value> step(const TileBuilder &, const SoftmaxState &, mlir::Value scores) const;
+  /// Takes a tile of scores; returns the new state, O already rescaled, and P to be multiplied with
+  /// V.
+  std::pair<SoftmaxState, mlir::Value> step(const TileBuilder &, const SoftmaxState &,
+                                            mlir::Value scores) const;
 
   struct Final {
     mlir::Value output; ///< f32 output / sum, 0 for a query that saw nothing

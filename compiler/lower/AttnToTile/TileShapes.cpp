@@ -10,11 +10,12 @@ namespace {
 
 /// `atom` repeated down the rows, one copy per further register bit.
 LinearLayout stacked(const LinearLayout &atom, int64_t rows) {
-  return atom.product(LinearLayout::identity("register", "row", int(llvm::Log2_64(rows / atom.outSize("row")))));
+  return atom.product(
+      LinearLayout::identity("register", "row", int(llvm::Log2_64(rows / atom.outSize("row")))));
 }
 
-/// What is left of an accumulator when the rows in a lane's registers are combined: one row per setting of the lane
-/// bits that choose rows, or one row in all if `acrossLanes`.
+/// What is left of an accumulator when the rows in a lane's registers are combined: one row per
+/// setting of the lane bits that choose rows, or one row in all if `acrossLanes`.
 LinearLayout reduced(const LinearLayout &accumulator, bool acrossLanes) {
   std::vector<uint64_t> columns;
   int colBits = accumulator.outBits("col"), rowBits = 0;
@@ -24,7 +25,8 @@ LinearLayout reduced(const LinearLayout &accumulator, bool acrossLanes) {
       image = uint64_t(1) << (colBits + rowBits++);
     columns.push_back(image);
   }
-  return LinearLayout({{"lane", accumulator.inBits("lane")}}, {{"col", colBits}, {"row", rowBits}}, columns);
+  return LinearLayout({{"lane", accumulator.inBits("lane")}}, {{"col", colBits}, {"row", rowBits}},
+                      columns);
 }
 
 /// The first `rows` rows of a stacked layout.
@@ -34,11 +36,13 @@ LinearLayout firstRows(const LinearLayout &whole, int64_t rows) {
   auto image = [&](StringRef in, int bit) {
     return uint64_t(whole.basis(in, bit, "row")) | uint64_t(whole.basis(in, bit, "col")) << rowBits;
   };
-  while (registerBits < whole.inBits("register") && whole.basis("register", registerBits, "row") < rows)
+  while (registerBits < whole.inBits("register") &&
+         whole.basis("register", registerBits, "row") < rows)
     columns.push_back(image("register", registerBits++));
   for (int i = 0; i < whole.inBits("lane"); ++i)
     columns.push_back(image("lane", i));
-  return LinearLayout({{"register", registerBits}, {"lane", whole.inBits("lane")}}, {{"row", rowBits}, {"col", colBits}}, columns);
+  return LinearLayout({{"register", registerBits}, {"lane", whole.inBits("lane")}},
+                      {{"row", rowBits}, {"col", colBits}}, columns);
 }
 
 /// The rows of a layout with one column: where a lane had a column it now holds a copy.
@@ -50,13 +54,17 @@ LinearLayout matchingA(const LinearLayout &a, const LinearLayout &b) {
   std::vector<uint64_t> columns;
   for (StringRef in : {"register", "lane"})
     for (int i = 0; i < b.inBits(in); ++i)
-      columns.push_back(uint64_t(a.basis(in, i, "row")) | uint64_t(b.basis(in, i, "row")) << rowBits);
-  return LinearLayout({{"register", b.inBits("register")}, {"lane", b.inBits("lane")}}, {{"row", rowBits}, {"col", kBits}}, columns);
+      columns.push_back(uint64_t(a.basis(in, i, "row")) | uint64_t(b.basis(in, i, "row"))
+                                                              << rowBits);
+  return LinearLayout({{"register", b.inBits("register")}, {"lane", b.inBits("lane")}},
+                      {{"row", rowBits}, {"col", kBits}}, columns);
 }
 
-tile::LdsType ldsType(const layout::LdsLayout &l, const schedule::Plan &plan, int64_t cols, Type element) {
+tile::LdsType ldsType(const layout::LdsLayout &l, const schedule::Plan &plan, int64_t cols,
+                      Type element) {
   SmallVector<int64_t> swizzle(l.chunkXor.begin(), l.chunkXor.end());
-  return tile::LdsType::get(element.getContext(), plan.stages, plan.kvTile, cols, element, l.rowPitch, swizzle);
+  return tile::LdsType::get(element.getContext(), plan.stages, plan.kvTile, cols, element,
+                            l.rowPitch, swizzle);
 }
 
 } // namespace
@@ -65,10 +73,12 @@ Result<TileShapes> makeTileShapes(attn::KernelOp op, const schedule::Plan &plan)
   ProblemShape p = op.problem();
   Type dtype = op.getDtype(), f32 = Float32Type::get(op.getContext());
   const layout::MmaShape mma = plan.mma();
-  Result<layout::TileLayouts> layouts = attentionTileLayouts(mma, plan.kvTile, p.headDim, p.vHeadDim, plan.waves);
+  Result<layout::TileLayouts> layouts =
+      attentionTileLayouts(mma, plan.kvTile, p.headDim, p.vHeadDim, plan.waves);
   if (!layouts)
     return layouts.error();
-  Result<LinearLayout> a = fragmentLayout(mma, layout::Operand::A), b = fragmentLayout(mma, layout::Operand::B),
+  Result<LinearLayout> a = fragmentLayout(mma, layout::Operand::A),
+                       b = fragmentLayout(mma, layout::Operand::B),
                        c = fragmentLayout(mma, layout::Operand::Accumulator);
   for (const Result<LinearLayout> *l : {&a, &b, &c})
     if (!*l)

@@ -8,10 +8,11 @@ namespace attune {
 
 struct TileShapes {
   FragTypes frags;
-  int64_t kStep = 0;         ///< contraction length of one matrix instruction
-  tile::FragType query;      ///< kStep x qPerWave: a step of Q^T as B operand
-  tile::FragType key;        ///< kvTile x kStep: a step of K as A operands
-  tile::FragType value;      ///< v_head_dim x kStep: a step of V^T as A operands, keys in the order P has them
+  int64_t kStep = 0;    ///< contraction length of one matrix instruction
+  tile::FragType query; ///< kStep x qPerWave: a step of Q^T as B operand
+  tile::FragType key;   ///< kvTile x kStep: a step of K as A operands
+  tile::FragType
+      value; ///< v_head_dim x kStep: a step of V^T as A operands, keys in the order P has them
   tile::FragType weightStep; ///< kStep x qPerWave: the matching rows of P
   tile::FragType seen;       ///< i1 kvTile x 1: keys that some query of the wave sees
   tile::FragType seenStep;   ///< i1 kStep x 1: the flags of one step

@@ -1,5 +1,5 @@
-// Arithmetic on fragments: matrix instructions, element-wise regions, row reductions, and the ops that only rename
-// registers.
+// Arithmetic on fragments: matrix instructions, element-wise regions, row reductions, and the ops
+// that only rename registers.
 #include "compiler/lower/TileToRocdl/Lowering.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
@@ -9,15 +9,18 @@ using namespace mlir;
 
 namespace {
 
-/// Each comparison of positions takes a pair of scalar registers. Left alone, the scheduler computes the masks of all
-/// elements first and spills; so elements are taken in groups that VALU and SALU instructions do not leave.
+/// Each comparison of positions takes a pair of scalar registers. Left alone, the scheduler
+/// computes the masks of all elements first and spills; so elements are taken in groups that VALU
+/// and SALU instructions do not leave.
 constexpr int64_t kComparesAtOnce = 2;
-/// Operand of llvm.amdgcn.sched.barrier: MFMA (0x8), VMEM (0x10) and DS (0x80) instructions may cross, ALU may not.
+/// Operand of llvm.amdgcn.sched.barrier: MFMA (0x8), VMEM (0x10) and DS (0x80) instructions may
+/// cross, ALU may not.
 constexpr int32_t kNoVectorAluAcross = 0x98;
 
 struct SplatPattern : TilePattern<tile::SplatOp> {
   using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::SplatOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+  LogicalResult matchAndRewrite(tile::SplatOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rw) const override {
     auto type = cast<tile::FragType>(op.getFrag().getType());
     RocdlBuilder b{rw, op.getLoc()};
     SmallVector<Value> all(type.registers(), adaptor.getValue()[0]);
@@ -28,20 +31,25 @@ struct SplatPattern : TilePattern<tile::SplatOp> {
 
 struct MmaPattern : TilePattern<tile::MmaOp> {
   using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::MmaOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
-    auto a = cast<tile::FragType>(op.getA().getType()), c = cast<tile::FragType>(op.getC().getType());
-    Grouping ga = Grouping::of(a), gb = Grouping::of(cast<tile::FragType>(op.getB().getType())), gc = Grouping::of(c);
+  LogicalResult matchAndRewrite(tile::MmaOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rw) const override {
+    auto a = cast<tile::FragType>(op.getA().getType()),
+         c = cast<tile::FragType>(op.getC().getType());
+    Grouping ga = Grouping::of(a), gb = Grouping::of(cast<tile::FragType>(op.getB().getType())),
+             gc = Grouping::of(c);
     if (ga.size != 8 || gb.groups != 1 || gb.size != 8 || gc.size != 16 || ga.groups != gc.groups)
       return rw.notifyMatchFailure(op, "only 32x32x16 matrix instructions, stacked along rows");
     RocdlBuilder b{rw, op.getLoc()};
     Value zero = b.i32(0);
     SmallVector<Value> results;
     for (int64_t i = 0; i < gc.groups; ++i) {
-      SmallVector<Value> operands{adaptor.getA()[i], adaptor.getB()[0], adaptor.getC()[i], zero, zero, zero};
+      SmallVector<Value> operands{
+          adaptor.getA()[i], adaptor.getB()[0], adaptor.getC()[i], zero, zero, zero};
       Type type = operands[2].getType();
-      results.push_back(a.getElementType().isBF16()
-                            ? ROCDL::mfma_f32_32x32x16_bf16::create(rw, op.getLoc(), type, operands).getResult()
-                            : ROCDL::mfma_f32_32x32x16_f16::create(rw, op.getLoc(), type, operands).getResult());
+      results.push_back(
+          a.getElementType().isBF16()
+              ? ROCDL::mfma_f32_32x32x16_bf16::create(rw, op.getLoc(), type, operands).getResult()
+              : ROCDL::mfma_f32_32x32x16_f16::create(rw, op.getLoc(), type, operands).getResult());
     }
     rw.replaceOpWithMultiple(op, {results});
     return success();
@@ -50,7 +58,8 @@ struct MmaPattern : TilePattern<tile::MmaOp> {
 
 struct MapPattern : TilePattern<tile::MapOp> {
   using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::MapOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+  LogicalResult matchAndRewrite(tile::MapOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rw) const override {
     auto type = cast<tile::FragType>(op.getResult().getType());
     if (Grouping::of(type).size > 1 && isPlainArithmetic(op.getBody().front())) {
       rw.replaceOpWithMultiple(op, {wholeGroups(op, adaptor, rw)});
@@ -59,7 +68,8 @@ struct MapPattern : TilePattern<tile::MapOp> {
     layout::LinearLayout layout = type.layout();
     RocdlBuilder b{rw, op.getLoc()};
     Value lane = b.lane();
-    Value laneRow = b.apply(layout, "lane", lane, "row"), laneCol = b.apply(layout, "lane", lane, "col");
+    Value laneRow = b.apply(layout, "lane", lane, "row"),
+          laneCol = b.apply(layout, "lane", lane, "col");
     SmallVector<SmallVector<Value>> inputs;
     for (ValueRange groups : adaptor.getInputs())
       inputs.push_back(b.elements(groups));
@@ -72,28 +82,36 @@ struct MapPattern : TilePattern<tile::MapOp> {
       IRMapping mapping;
       for (auto [i, in] : llvm::enumerate(inputs)) // a stat has one register, shared by all rows
         mapping.map(body.getArgument(i), in.size() == size_t(type.registers()) ? in[r] : in[0]);
-      // Lane and register bits are disjoint, so their sum is their XOR, and a sum folds into what uses it.
-      mapping.map(body.getArgument(inputs.size()), b.addConst(laneRow, layout.at("row", {{"register", uint32_t(r)}})));
-      mapping.map(body.getArgument(inputs.size() + 1), b.addConst(laneCol, layout.at("col", {{"register", uint32_t(r)}})));
+      // Lane and register bits are disjoint, so their sum is their XOR, and a sum folds into what
+      // uses it.
+      mapping.map(body.getArgument(inputs.size()),
+                  b.addConst(laneRow, layout.at("row", {{"register", uint32_t(r)}})));
+      mapping.map(body.getArgument(inputs.size() + 1),
+                  b.addConst(laneCol, layout.at("col", {{"register", uint32_t(r)}})));
       for (Operation &inner : body.without_terminator())
         rw.clone(inner, mapping);
-      results.push_back(mapping.lookupOrDefault(cast<tile::YieldOp>(body.getTerminator()).getValue()));
+      results.push_back(
+          mapping.lookupOrDefault(cast<tile::YieldOp>(body.getTerminator()).getValue()));
     }
     rw.replaceOpWithMultiple(op, {b.groups(type, results)});
     return success();
   }
 
-  /// Float arithmetic that asks for no coordinates is done on whole register groups: fewer operations for LLVM to look
-  /// at (a third of the compile time) and packed instructions for the asking.
+  /// Float arithmetic that asks for no coordinates is done on whole register groups: fewer
+  /// operations for LLVM to look at (a third of the compile time) and packed instructions for the
+  /// asking.
   static bool isPlainArithmetic(Block &body) {
     auto isPlain = [](Operation &op) {
-      return isa<arith::AddFOp, arith::MaxNumFOp, arith::MulFOp, arith::NegFOp, arith::SubFOp, math::Exp2Op, math::FmaOp>(op);
+      return isa<arith::AddFOp, arith::MaxNumFOp, arith::MulFOp, arith::NegFOp, arith::SubFOp,
+                 math::Exp2Op, math::FmaOp>(op);
     };
     auto coordinates = body.getArguments().take_back(2);
-    return llvm::all_of(body.without_terminator(), isPlain) && coordinates[0].use_empty() && coordinates[1].use_empty();
+    return llvm::all_of(body.without_terminator(), isPlain) && coordinates[0].use_empty() &&
+           coordinates[1].use_empty();
   }
 
-  static SmallVector<Value> wholeGroups(tile::MapOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) {
+  static SmallVector<Value> wholeGroups(tile::MapOp op, OneToNOpAdaptor adaptor,
+                                        ConversionPatternRewriter &rw) {
     auto type = cast<tile::FragType>(op.getResult().getType());
     Grouping g = Grouping::of(type);
     auto vector = VectorType::get(g.size, type.getElementType());
@@ -122,12 +140,14 @@ struct MapPattern : TilePattern<tile::MapOp> {
 
   static Value splatOf(OpBuilder &rw, Location loc, VectorType vector, Value scalar) {
     RocdlBuilder b{rw, loc};
-    Value one = LLVM::InsertElementOp::create(rw, loc, LLVM::PoisonOp::create(rw, loc, vector), scalar, b.i32(0));
+    Value one = LLVM::InsertElementOp::create(rw, loc, LLVM::PoisonOp::create(rw, loc, vector),
+                                              scalar, b.i32(0));
     SmallVector<int32_t> zeros(vector.getNumElements(), 0);
     return LLVM::ShuffleVectorOp::create(rw, loc, one, one, zeros);
   }
 
-  static Value onVectors(OpBuilder &rw, Operation &inner, VectorType vector, ArrayRef<Value> operands) {
+  static Value onVectors(OpBuilder &rw, Operation &inner, VectorType vector,
+                         ArrayRef<Value> operands) {
     Location loc = inner.getLoc();
     if (!isa<math::Exp2Op>(inner)) {
       OperationState state(loc, inner.getName(), operands, vector, inner.getAttrs());
@@ -146,16 +166,19 @@ struct MapPattern : TilePattern<tile::MapOp> {
 
 struct ReducePattern : TilePattern<tile::ReduceOp> {
   using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::ReduceOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
-    auto in = cast<tile::FragType>(op.getInput().getType()), out = cast<tile::FragType>(op.getResult().getType());
+  LogicalResult matchAndRewrite(tile::ReduceOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rw) const override {
+    auto in = cast<tile::FragType>(op.getInput().getType()),
+         out = cast<tile::FragType>(op.getResult().getType());
     RocdlBuilder b{rw, op.getLoc()};
     auto combine = [&](Value x, Value y) -> Value {
       if (op.getKind() == tile::ReduceKind::Max)
         return LLVM::MaxNumOp::create(rw, op.getLoc(), x, y);
       return LLVM::FAddOp::create(rw, op.getLoc(), x, y);
     };
-    SmallVector<Value> values = op.getKind() == tile::ReduceKind::Add ? halved(rw, op.getLoc(), adaptor.getInput())
-                                                                     : b.elements(adaptor.getInput());
+    SmallVector<Value> values = op.getKind() == tile::ReduceKind::Add
+                                    ? halved(rw, op.getLoc(), adaptor.getInput())
+                                    : b.elements(adaptor.getInput());
     // Four chains side by side: each add waits for the one before it in its chain only.
     const size_t chains = std::min<size_t>(4, values.size());
     SmallVector<Value> partial(values.begin(), values.begin() + chains);
@@ -169,15 +192,16 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
       if (inLayout.basis("lane", bit, "row") && !outLayout.basis("lane", bit, "row")) {
         auto exchanged = exchange(rw, op.getLoc(), result, bit);
         if (failed(exchanged))
-          return rw.notifyMatchFailure(op, "rows on lane bits other than 4 and 5 need a longer exchange");
+          return rw.notifyMatchFailure(
+              op, "rows on lane bits other than 4 and 5 need a longer exchange");
         result = combine(exchanged->first, exchanged->second);
       }
     rw.replaceOpWithMultiple(op, {SmallVector<Value>{result}});
     return success();
   }
 
-  /// Sums whole groups, then halves of them down to pairs, so that packed adds do most of the work; the few elements
-  /// that are left.
+  /// Sums whole groups, then halves of them down to pairs, so that packed adds do most of the work;
+  /// the few elements that are left.
   static SmallVector<Value> halved(OpBuilder &rw, Location loc, ValueRange groups) {
     SmallVector<Value> level(groups);
     while (level.size() > 1) {
@@ -192,7 +216,8 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
     auto vector = dyn_cast<VectorType>(sum.getType());
     while (vector && vector.getNumElements() > 2) {
       int32_t half = int32_t(vector.getNumElements() / 2);
-      SmallVector<int32_t> low = llvm::to_vector(llvm::seq<int32_t>(0, half)), high = llvm::to_vector(llvm::seq<int32_t>(half, 2 * half));
+      SmallVector<int32_t> low = llvm::to_vector(llvm::seq<int32_t>(0, half)),
+                           high = llvm::to_vector(llvm::seq<int32_t>(half, 2 * half));
       sum = LLVM::FAddOp::create(rw, loc, LLVM::ShuffleVectorOp::create(rw, loc, sum, sum, low),
                                  LLVM::ShuffleVectorOp::create(rw, loc, sum, sum, high));
       vector = cast<VectorType>(sum.getType());
@@ -200,18 +225,22 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
     return RocdlBuilder{rw, loc}.elements(sum);
   }
 
-  /// The values of both settings of a lane bit, in every lane: swapping a register with itself leaves the lower
-  /// setting's value everywhere in one copy and the upper one's in the other.
-  static FailureOr<std::pair<Value, Value>> exchange(OpBuilder &rw, Location loc, Value x, int bit) {
+  /// The values of both settings of a lane bit, in every lane: swapping a register with itself
+  /// leaves the lower setting's value everywhere in one copy and the upper one's in the other.
+  static FailureOr<std::pair<Value, Value>> exchange(OpBuilder &rw, Location loc, Value x,
+                                                     int bit) {
     if (bit != 4 && bit != 5)
       return failure();
     Type i32 = rw.getI32Type(), f32 = rw.getF32Type();
     Type pair = LLVM::LLVMStructType::getLiteral(rw.getContext(), {i32, i32});
     Value bits = LLVM::BitcastOp::create(rw, loc, i32, x);
-    Value swapped = bit == 5 ? ROCDL::Permlane32SwapOp::create(rw, loc, pair, bits, bits, false, false).getRes()
-                             : ROCDL::Permlane16SwapOp::create(rw, loc, pair, bits, bits, false, false).getRes();
+    Value swapped =
+        bit == 5
+            ? ROCDL::Permlane32SwapOp::create(rw, loc, pair, bits, bits, false, false).getRes()
+            : ROCDL::Permlane16SwapOp::create(rw, loc, pair, bits, bits, false, false).getRes();
     auto part = [&](int64_t i) -> Value {
-      return LLVM::BitcastOp::create(rw, loc, f32, LLVM::ExtractValueOp::create(rw, loc, swapped, i));
+      return LLVM::BitcastOp::create(rw, loc, f32,
+                                     LLVM::ExtractValueOp::create(rw, loc, swapped, i));
     };
     return std::pair(part(0), part(1));
   }
@@ -219,12 +248,15 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
 
 struct SlicePattern : TilePattern<tile::SliceOp> {
   using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::SliceOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
-    auto in = cast<tile::FragType>(op.getInput().getType()), out = cast<tile::FragType>(op.getResult().getType());
+  LogicalResult matchAndRewrite(tile::SliceOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rw) const override {
+    auto in = cast<tile::FragType>(op.getInput().getType()),
+         out = cast<tile::FragType>(op.getResult().getType());
     layout::LinearLayout whole = in.layout();
     int64_t first = -1;
     for (int64_t r = 0; r < in.registers(); r += out.registers())
-      if (whole.at("row", {{"register", uint32_t(r)}}) == op.getRow() && whole.at("col", {{"register", uint32_t(r)}}) == 0)
+      if (whole.at("row", {{"register", uint32_t(r)}}) == op.getRow() &&
+          whole.at("col", {{"register", uint32_t(r)}}) == 0)
         first = r;
     Grouping gi = Grouping::of(in), go = Grouping::of(out);
     if (first < 0)
@@ -242,8 +274,10 @@ struct SlicePattern : TilePattern<tile::SliceOp> {
 
 struct CastPattern : TilePattern<tile::CastOp> {
   using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::CastOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
-    auto in = cast<tile::FragType>(op.getInput().getType()), out = cast<tile::FragType>(op.getResult().getType());
+  LogicalResult matchAndRewrite(tile::CastOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rw) const override {
+    auto in = cast<tile::FragType>(op.getInput().getType()),
+         out = cast<tile::FragType>(op.getResult().getType());
     if (!in.getElementType().isF32() || out.getElementType().isF32())
       return rw.notifyMatchFailure(op, "only f32 to a 16-bit type");
     Grouping gi = Grouping::of(in), go = Grouping::of(out);
@@ -253,7 +287,8 @@ struct CastPattern : TilePattern<tile::CastOp> {
     SmallVector<Value> results;
     for (Value group : adaptor.getInput())
       for (int64_t first = 0; first < gi.size; first += go.size) {
-        SmallVector<int32_t> part = llvm::to_vector(llvm::seq<int32_t>(int32_t(first), int32_t(first + go.size)));
+        SmallVector<int32_t> part =
+            llvm::to_vector(llvm::seq<int32_t>(int32_t(first), int32_t(first + go.size)));
         Value wide = LLVM::ShuffleVectorOp::create(rw, op.getLoc(), group, group, part);
         results.push_back(LLVM::FPTruncOp::create(rw, op.getLoc(), narrow, wide));
       }
@@ -264,16 +299,20 @@ struct CastPattern : TilePattern<tile::CastOp> {
 
 struct SeenPattern : TilePattern<tile::SeenOp> {
   using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::SeenOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+  LogicalResult matchAndRewrite(tile::SeenOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rw) const override {
     layout::LinearLayout rows = cast<tile::FragType>(op.getSeen().getType()).layout();
     for (int bit = 0; bit < 5; ++bit)
       if (rows.basis("lane", bit, "row"))
         return rw.notifyMatchFailure(op, "rows must be on registers and lane bit 5");
     Location loc = op.getLoc();
     RocdlBuilder b{rw, loc};
-    Value minusInf = LLVM::ConstantOp::create(rw, loc, rw.getF32Type(), rw.getFloatAttr(rw.getF32Type(), llvm::APFloat::getInf(llvm::APFloat::IEEEsingle(), true)));
+    Value minusInf = LLVM::ConstantOp::create(
+        rw, loc, rw.getF32Type(),
+        rw.getFloatAttr(rw.getF32Type(), llvm::APFloat::getInf(llvm::APFloat::IEEEsingle(), true)));
     Value upper = LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::uge, b.lane(), b.i32(32));
-    // Lanes 0 to 31 hold one row of the register and lanes 32 to 63 another, so a ballot answers for both.
+    // Lanes 0 to 31 hold one row of the register and lanes 32 to 63 another, so a ballot answers
+    // for both.
     auto mask = [&](Value s, int64_t bits) -> Value {
       // Not equal or unordered: a NaN score is a visible key.
       Value visible = LLVM::FCmpOp::create(rw, loc, LLVM::FCmpPredicate::une, s, minusInf);
@@ -297,8 +336,10 @@ struct SeenPattern : TilePattern<tile::SeenOp> {
       for (int64_t j = 0; j < g.size / 2; ++j) {
         if (j)
           ROCDL::SchedBarrier::create(rw, loc, kNoVectorAluAcross);
-        Value low = mask(scores[i * g.size + 2 * j], 0xffff), high = mask(scores[i * g.size + 2 * j + 1], 0xffff0000);
-        packed = LLVM::InsertElementOp::create(rw, loc, packed, LLVM::OrOp::create(rw, loc, low, high), b.i32(j));
+        Value low = mask(scores[i * g.size + 2 * j], 0xffff),
+              high = mask(scores[i * g.size + 2 * j + 1], 0xffff0000);
+        packed = LLVM::InsertElementOp::create(rw, loc, packed,
+                                               LLVM::OrOp::create(rw, loc, low, high), b.i32(j));
       }
       groups.push_back(packed);
     }
@@ -309,15 +350,18 @@ struct SeenPattern : TilePattern<tile::SeenOp> {
 
 struct KeepPattern : TilePattern<tile::KeepOp> {
   using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::KeepOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rw) const override {
+  LogicalResult matchAndRewrite(tile::KeepOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rw) const override {
     auto type = cast<tile::FragType>(op.getA().getType());
-    if (adaptor.getFlags().size() != 1 || Grouping::of(type).size != 8 || tile::elementBytes(type.getElementType()) != 2)
+    if (adaptor.getFlags().size() != 1 || Grouping::of(type).size != 8 ||
+        tile::elementBytes(type.getElementType()) != 2)
       return rw.notifyMatchFailure(op, "only eight 16-bit elements a group");
     Location loc = op.getLoc();
     Value mask = adaptor.getFlags()[0];
     SmallVector<Value> results;
     for (Value group : adaptor.getA()) {
-      Value bits = LLVM::AndOp::create(rw, loc, LLVM::BitcastOp::create(rw, loc, mask.getType(), group), mask);
+      Value bits = LLVM::AndOp::create(
+          rw, loc, LLVM::BitcastOp::create(rw, loc, mask.getType(), group), mask);
       results.push_back(LLVM::BitcastOp::create(rw, loc, group.getType(), bits));
     }
     rw.replaceOpWithMultiple(op, {results});
@@ -327,8 +371,10 @@ struct KeepPattern : TilePattern<tile::KeepOp> {
 
 } // namespace
 
-void populateComputePatterns(RewritePatternSet &patterns, const TypeConverter &types, const LdsContext &lds) {
-  patterns.add<CastPattern, KeepPattern, MapPattern, MmaPattern, ReducePattern, SeenPattern, SlicePattern, SplatPattern>(types, patterns.getContext(), lds);
+void populateComputePatterns(RewritePatternSet &patterns, const TypeConverter &types,
+                             const LdsContext &lds) {
+  patterns.add<CastPattern, KeepPattern, MapPattern, MmaPattern, ReducePattern, SeenPattern,
+               SlicePattern, SplatPattern>(types, patterns.getContext(), lds);
 }
 
 } // namespace attune

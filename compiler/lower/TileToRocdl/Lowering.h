@@ -1,10 +1,11 @@
 // What the pattern files of the tile lowering share.
 //
-// A fragment becomes a list of vectors, one per run of registers that instructions take together: 16 f32 are one MFMA
-// accumulator, 8 16-bit elements one operand, a single register is a scalar. So an SSA value of the LLVM dialect is
-// what the register allocator will keep in consecutive registers, and no vector is larger than an instruction needs.
-// A view becomes its buffer descriptor, its row stride and the offset of its first valid row, in bytes. An LDS tile
-// becomes the byte offset of its first buffer in the kernel's one LDS global.
+// A fragment becomes a list of vectors, one per run of registers that instructions take together:
+// 16 f32 are one MFMA accumulator, 8 16-bit elements one operand, a single register is a scalar. So
+// an SSA value of the LLVM dialect is what the register allocator will keep in consecutive
+// registers, and no vector is larger than an instruction needs. A view becomes its buffer
+// descriptor, its row stride and the offset of its first valid row, in bytes. An LDS tile becomes
+// the byte offset of its first buffer in the kernel's one LDS global.
 #pragma once
 #include "compiler/dialect/tile/TileOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,11 +25,12 @@ struct Grouping {
 struct LoweredView {
   mlir::Value rsrc;        ///< !llvm.ptr<8>
   mlir::Value strideBytes; ///< i32
-  mlir::Value firstBytes;  ///< i32: bytes from row 0 to the first valid row, where the descriptor starts
+  mlir::Value
+      firstBytes; ///< i32: bytes from row 0 to the first valid row, where the descriptor starts
 };
 
-/// The name of the kernel's LDS global and the two alias scopes that keep LLVM from waiting for every DMA before every
-/// LDS read: the tile verifier has proved the waits (docs/adr/007).
+/// The name of the kernel's LDS global and the two alias scopes that keep LLVM from waiting for
+/// every DMA before every LDS read: the tile verifier has proved the waits (docs/adr/007).
 struct LdsContext {
   mlir::FlatSymbolRefAttr global;
   mlir::ArrayAttr dmaScope;
@@ -39,19 +41,28 @@ struct RocdlBuilder {
   mlir::OpBuilder &b;
   mlir::Location loc;
 
-  mlir::Value i32(int64_t v) const { return mlir::LLVM::ConstantOp::create(b, loc, b.getI32Type(), b.getI32IntegerAttr(int32_t(v))); }
-  mlir::Value i64(int64_t v) const { return mlir::LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(v)); }
-  mlir::Value add(mlir::Value x, mlir::Value y) const { return mlir::LLVM::AddOp::create(b, loc, x, y); }
-  mlir::Value mul(mlir::Value x, mlir::Value y) const { return mlir::LLVM::MulOp::create(b, loc, x, y); }
+  mlir::Value i32(int64_t v) const {
+    return mlir::LLVM::ConstantOp::create(b, loc, b.getI32Type(), b.getI32IntegerAttr(int32_t(v)));
+  }
+  mlir::Value i64(int64_t v) const {
+    return mlir::LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(v));
+  }
+  mlir::Value add(mlir::Value x, mlir::Value y) const {
+    return mlir::LLVM::AddOp::create(b, loc, x, y);
+  }
+  mlir::Value mul(mlir::Value x, mlir::Value y) const {
+    return mlir::LLVM::MulOp::create(b, loc, x, y);
+  }
   /// x + c, without an op for c = 0.
   mlir::Value addConst(mlir::Value x, int64_t c) const { return c ? add(x, i32(c)) : x; }
   mlir::Value lane() const; ///< 0..63
-  /// The same by counting lanes, so that LLVM does not keep addresses made from lane() alive from the start of the
-  /// kernel to its end.
+  /// The same by counting lanes, so that LLVM does not keep addresses made from lane() alive from
+  /// the start of the kernel to its end.
   mlir::Value countedLane() const;
   mlir::Value wave() const; ///< the same in all lanes
   /// The part of output `out` that `in` (an i32 holding input `name`) gives.
-  mlir::Value apply(const layout::LinearLayout &, llvm::StringRef name, mlir::Value in, llvm::StringRef out) const;
+  mlir::Value apply(const layout::LinearLayout &, llvm::StringRef name, mlir::Value in,
+                    llvm::StringRef out) const;
   /// A pointer into the LDS global.
   mlir::Value ldsPtr(const LdsContext &, mlir::Value byte) const;
   /// A vector of a power of two of elements (one: the scalar itself).
@@ -71,9 +82,12 @@ template <class Op> struct TilePattern : mlir::OpConversionPattern<Op> {
 
 inline LoweredView loweredView(mlir::ValueRange parts) { return {parts[0], parts[1], parts[2]}; }
 
-void populateComputePatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &, const LdsContext &);
-void populateMemoryPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &, const LdsContext &);
-void populateLdsPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &, const LdsContext &);
+void populateComputePatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
+                             const LdsContext &);
+void populateMemoryPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
+                            const LdsContext &);
+void populateLdsPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
+                         const LdsContext &);
 void populateMathPatterns(mlir::RewritePatternSet &);
 
 } // namespace attune

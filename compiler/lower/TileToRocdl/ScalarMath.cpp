@@ -1,7 +1,8 @@
 // Transcendental functions on the hardware's base-2 units.
 //
-// v_exp_f32, v_log_f32 and v_rcp_f32 are 1-ulp instructions that treat denormals as zero; everything else is built on
-// them. The library forms (llvm.exp and so on) add range fix-ups for denormal inputs that no logit needs.
+// v_exp_f32, v_log_f32 and v_rcp_f32 are 1-ulp instructions that treat denormals as zero;
+// everything else is built on them. The library forms (llvm.exp and so on) add range fix-ups for
+// denormal inputs that no logit needs.
 #include "compiler/lower/TileToRocdl/Lowering.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <numbers>
@@ -27,7 +28,8 @@ struct MathBuilder {
 };
 
 /// An op of one f32 operand as an expression of a MathBuilder.
-template <class Op, Value (*Expand)(const MathBuilder &, Value)> struct UnaryPattern : OpRewritePattern<Op> {
+template <class Op, Value (*Expand)(const MathBuilder &, Value)>
+struct UnaryPattern : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rw) const override {
     if (!op.getType().isF32())
@@ -40,7 +42,9 @@ template <class Op, Value (*Expand)(const MathBuilder &, Value)> struct UnaryPat
 
 Value expandExp2(const MathBuilder &m, Value x) { return m.exp2(x); }
 Value expandLog2(const MathBuilder &m, Value x) { return m.log2(x); }
-Value expandExp(const MathBuilder &m, Value x) { return m.exp2(m.mul(x, m.c(std::numbers::log2e))); }
+Value expandExp(const MathBuilder &m, Value x) {
+  return m.exp2(m.mul(x, m.c(std::numbers::log2e)));
+}
 Value expandLog(const MathBuilder &m, Value x) { return m.mul(m.log2(x), m.c(std::numbers::ln2)); }
 /// 1 - 2 / (1 + e^2x): exact limits at both ends, no overflow.
 Value expandTanh(const MathBuilder &m, Value x) {
@@ -63,7 +67,8 @@ struct DivPattern : OpRewritePattern<arith::DivFOp> {
   }
 };
 
-/// x ^ y = 2 ^ (y log2 |x|), with the sign of an odd whole power, NaN for other powers of a negative x, and x ^ 0 = 1.
+/// x ^ y = 2 ^ (y log2 |x|), with the sign of an odd whole power, NaN for other powers of a
+/// negative x, and x ^ 0 = 1.
 struct PowPattern : OpRewritePattern<math::PowFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::PowFOp op, PatternRewriter &rw) const override {
@@ -75,8 +80,10 @@ struct PowPattern : OpRewritePattern<math::PowFOp> {
     Value x = op.getLhs(), y = op.getRhs(), zero = m.c(0);
     Value size = m.exp2(m.mul(y, m.log2(math::AbsFOp::create(rw, loc, x))));
     Value half = m.mul(y, m.c(0.5));
-    Value odd = m.select(P::OEQ, math::FloorOp::create(rw, loc, half), half, size, arith::NegFOp::create(rw, loc, size));
-    Value whole = m.select(P::OEQ, math::FloorOp::create(rw, loc, y), y, odd, m.c(std::numeric_limits<double>::quiet_NaN()));
+    Value odd = m.select(P::OEQ, math::FloorOp::create(rw, loc, half), half, size,
+                         arith::NegFOp::create(rw, loc, size));
+    Value whole = m.select(P::OEQ, math::FloorOp::create(rw, loc, y), y, odd,
+                           m.c(std::numeric_limits<double>::quiet_NaN()));
     Value any = m.select(P::OLT, x, zero, whole, size);
     rw.replaceOp(op, m.select(P::OEQ, y, zero, m.c(1), any));
     return success();
@@ -86,8 +93,9 @@ struct PowPattern : OpRewritePattern<math::PowFOp> {
 } // namespace
 
 void populateMathPatterns(RewritePatternSet &patterns) {
-  patterns.add<UnaryPattern<math::Exp2Op, expandExp2>, UnaryPattern<math::ExpOp, expandExp>, UnaryPattern<math::Log2Op, expandLog2>,
-               UnaryPattern<math::LogOp, expandLog>, UnaryPattern<math::TanhOp, expandTanh>, DivPattern, PowPattern>(
+  patterns.add<UnaryPattern<math::Exp2Op, expandExp2>, UnaryPattern<math::ExpOp, expandExp>,
+               UnaryPattern<math::Log2Op, expandLog2>, UnaryPattern<math::LogOp, expandLog>,
+               UnaryPattern<math::TanhOp, expandTanh>, DivPattern, PowPattern>(
       patterns.getContext());
 }
 

@@ -1,5 +1,5 @@
-// The pass from tile to the ROCDL and LLVM dialects: types, the kernel function with its LDS and its ABI, and the list
-// of patterns. arith and scf ops stay for the upstream conversions.
+// The pass from tile to the ROCDL and LLVM dialects: types, the kernel function with its LDS and
+// its ABI, and the list of patterns. arith and scf ops stay for the upstream conversions.
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/TileToRocdl/Lowering.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -22,16 +22,19 @@ Value RocdlBuilder::lane() const {
 }
 
 Value RocdlBuilder::countedLane() const {
-  Value low = ROCDL::MbcntLoOp::create(b, loc, b.getI32Type(), i32(-1), i32(0), ArrayAttr(), ArrayAttr());
+  Value low =
+      ROCDL::MbcntLoOp::create(b, loc, b.getI32Type(), i32(-1), i32(0), ArrayAttr(), ArrayAttr());
   return ROCDL::MbcntHiOp::create(b, loc, b.getI32Type(), i32(-1), low, ArrayAttr(), ArrayAttr());
 }
 
 Value RocdlBuilder::wave() const {
   Value id = ROCDL::ThreadIdXOp::create(b, loc, b.getI32Type());
-  return ROCDL::ReadfirstlaneOp::create(b, loc, b.getI32Type(), LLVM::LShrOp::create(b, loc, id, i32(6)));
+  return ROCDL::ReadfirstlaneOp::create(b, loc, b.getI32Type(),
+                                        LLVM::LShrOp::create(b, loc, id, i32(6)));
 }
 
-Value RocdlBuilder::apply(const layout::LinearLayout &l, StringRef name, Value in, StringRef out) const {
+Value RocdlBuilder::apply(const layout::LinearLayout &l, StringRef name, Value in,
+                          StringRef out) const {
   Value sum;
   for (const layout::BitTerm &term : bitTerms(l, name, out)) {
     Value v = LLVM::AndOp::create(b, loc, in, i32(term.mask));
@@ -75,7 +78,8 @@ Value RocdlBuilder::joined(ArrayRef<Value> elements) const {
   }
   size_t half = elements.size() / 2;
   SmallVector<int32_t> inOrder = llvm::to_vector(llvm::seq<int32_t>(0, int32_t(elements.size())));
-  return LLVM::ShuffleVectorOp::create(b, loc, joined(elements.take_front(half)), joined(elements.drop_front(half)), inOrder);
+  return LLVM::ShuffleVectorOp::create(b, loc, joined(elements.take_front(half)),
+                                       joined(elements.drop_front(half)), inOrder);
 }
 
 SmallVector<Value> RocdlBuilder::groups(tile::FragType type, ArrayRef<Value> elements) const {
@@ -92,9 +96,11 @@ namespace {
 
 void addConversions(TypeConverter &types) {
   types.addConversion([](Type t) { return t; });
-  types.addConversion([](tile::FragType t, SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {
+  types.addConversion([](tile::FragType t,
+                         SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {
     Grouping g = Grouping::of(t);
-    if (t.getElementType().isInteger(1)) { // flags: 16-bit masks, two to a register, as the operands they clear
+    if (t.getElementType().isInteger(
+            1)) { // flags: 16-bit masks, two to a register, as the operands they clear
       out.append(g.groups, VectorType::get(g.size / 2, IntegerType::get(t.getContext(), 32)));
       return success();
     }
@@ -102,17 +108,19 @@ void addConversions(TypeConverter &types) {
     out.append(g.groups, one);
     return success();
   });
-  types.addConversion([](tile::ViewType t, SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {
-    Type i32 = IntegerType::get(t.getContext(), 32);
-    out.append({LLVM::LLVMPointerType::get(t.getContext(), 8), i32, i32});
-    return success();
-  });
+  types.addConversion(
+      [](tile::ViewType t, SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {
+        Type i32 = IntegerType::get(t.getContext(), 32);
+        out.append({LLVM::LLVMPointerType::get(t.getContext(), 8), i32, i32});
+        return success();
+      });
   types.addConversion([](tile::LdsType t) -> Type { return IntegerType::get(t.getContext(), 32); });
 }
 
 struct WorkgroupIdPattern : TilePattern<tile::WorkgroupIdOp> {
   using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::WorkgroupIdOp op, OneToNOpAdaptor, ConversionPatternRewriter &rw) const override {
+  LogicalResult matchAndRewrite(tile::WorkgroupIdOp op, OneToNOpAdaptor,
+                                ConversionPatternRewriter &rw) const override {
     rw.replaceOpWithNewOp<ROCDL::BlockIdXOp>(op, rw.getI32Type());
     return success();
   }
@@ -120,7 +128,8 @@ struct WorkgroupIdPattern : TilePattern<tile::WorkgroupIdOp> {
 
 struct WaveIdPattern : TilePattern<tile::WaveIdOp> {
   using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::WaveIdOp op, OneToNOpAdaptor, ConversionPatternRewriter &rw) const override {
+  LogicalResult matchAndRewrite(tile::WaveIdOp op, OneToNOpAdaptor,
+                                ConversionPatternRewriter &rw) const override {
     rw.replaceOp(op, RocdlBuilder{rw, op.getLoc()}.wave());
     return success();
   }
@@ -129,13 +138,16 @@ struct WaveIdPattern : TilePattern<tile::WaveIdOp> {
 /// Offsets were given to the allocs when the kernel was opened (assignLds).
 struct AllocPattern : TilePattern<tile::AllocOp> {
   using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::AllocOp op, OneToNOpAdaptor, ConversionPatternRewriter &rw) const override {
-    rw.replaceOp(op, RocdlBuilder{rw, op.getLoc()}.i32(op->getAttrOfType<IntegerAttr>("offset").getInt()));
+  LogicalResult matchAndRewrite(tile::AllocOp op, OneToNOpAdaptor,
+                                ConversionPatternRewriter &rw) const override {
+    rw.replaceOp(
+        op, RocdlBuilder{rw, op.getLoc()}.i32(op->getAttrOfType<IntegerAttr>("offset").getInt()));
     return success();
   }
 };
 
-/// Places the allocs one after another, each at a multiple of its own row pitch and of 1 KiB, and makes the global.
+/// Places the allocs one after another, each at a multiple of its own row pitch and of 1 KiB, and
+/// makes the global.
 LdsContext assignLds(tile::KernelOp kernel, OpBuilder &b) {
   int64_t bytes = 0;
   kernel.walk([&](tile::AllocOp alloc) {
@@ -146,15 +158,17 @@ LdsContext assignLds(tile::KernelOp kernel, OpBuilder &b) {
   });
   LdsContext lds;
   auto array = LLVM::LLVMArrayType::get(b.getI8Type(), bytes);
-  auto global = LLVM::GlobalOp::create(b, kernel.getLoc(), array, /*isConstant=*/false, LLVM::Linkage::Internal,
-                                       (kernel.getSymName() + "_lds").str(), Attribute(), /*alignment=*/1024, /*addrSpace=*/3);
+  auto global = LLVM::GlobalOp::create(
+      b, kernel.getLoc(), array, /*isConstant=*/false, LLVM::Linkage::Internal,
+      (kernel.getSymName() + "_lds").str(), Attribute(), /*alignment=*/1024, /*addrSpace=*/3);
   lds.global = FlatSymbolRefAttr::get(global.getSymNameAttr());
   auto domain = LLVM::AliasScopeDomainAttr::get(b.getContext());
   lds.dmaScope = b.getArrayAttr({LLVM::AliasScopeAttr::get(domain)});
   return lds;
 }
 
-/// name, kind, offset and size of each argument, as runtime/abi/KernelImage.h has them: natural alignment in order.
+/// name, kind, offset and size of each argument, as runtime/abi/KernelImage.h has them: natural
+/// alignment in order.
 ArrayAttr abiOf(tile::KernelOp kernel, OpBuilder &b) {
   SmallVector<Attribute> args;
   int64_t offset = 0;
@@ -163,8 +177,12 @@ ArrayAttr abiOf(tile::KernelOp kernel, OpBuilder &b) {
     bool wide = isa<LLVM::LLVMPointerType>(type) || type.isInteger(64);
     int64_t size = wide ? 8 : 4;
     offset = llvm::alignTo(offset, size);
-    StringRef kind = isa<LLVM::LLVMPointerType>(type) ? "ptr" : type.isInteger(64) ? "i64" : type.isF32() ? "f32" : "i32";
-    args.push_back(b.getDictionaryAttr({b.getNamedAttr("name", name), b.getNamedAttr("kind", b.getStringAttr(kind)),
+    StringRef kind = isa<LLVM::LLVMPointerType>(type) ? "ptr"
+                     : type.isInteger(64)             ? "i64"
+                     : type.isF32()                   ? "f32"
+                                                      : "i32";
+    args.push_back(b.getDictionaryAttr({b.getNamedAttr("name", name),
+                                        b.getNamedAttr("kind", b.getStringAttr(kind)),
                                         b.getNamedAttr("offset", b.getI64IntegerAttr(offset)),
                                         b.getNamedAttr("size", b.getI64IntegerAttr(size))}));
     offset += size;
@@ -176,7 +194,8 @@ ArrayAttr abiOf(tile::KernelOp kernel, OpBuilder &b) {
 LLVM::LLVMFuncOp openKernel(tile::KernelOp kernel, OpBuilder &b) {
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
                                           llvm::to_vector(kernel.getBody().getArgumentTypes()));
-  auto func = LLVM::LLVMFuncOp::create(b, kernel.getLoc(), kernel.getSymName(), type, LLVM::Linkage::External, /*dsoLocal=*/false,
+  auto func = LLVM::LLVMFuncOp::create(b, kernel.getLoc(), kernel.getSymName(), type,
+                                       LLVM::Linkage::External, /*dsoLocal=*/false,
                                        LLVM::CConv::AMDGPU_KERNEL);
   int64_t threads = kernel.getWaves() * tile::kLanes;
   std::string size = std::to_string(threads) + "," + std::to_string(threads);
@@ -186,7 +205,8 @@ LLVM::LLVMFuncOp openKernel(tile::KernelOp kernel, OpBuilder &b) {
   func->setAttr("attune.abi", abiOf(kernel, b));
   func->setAttr("attune.waves", b.getI64IntegerAttr(kernel.getWaves()));
   func->setAttr("attune.block_m", b.getI64IntegerAttr(kernel.getBlockM()));
-  // Without IEEE mode the maximum of two floats is one instruction instead of three (no quieting of signalling NaNs).
+  // Without IEEE mode the maximum of two floats is one instruction instead of three (no quieting of
+  // signalling NaNs).
   func.setPassthroughAttr(b.getArrayAttr({b.getStrArrayAttr({"amdgpu-ieee", "false"})}));
   func.getBody().takeBody(kernel.getBody());
   Operation *end = func.getBody().front().getTerminator();
@@ -199,9 +219,12 @@ LLVM::LLVMFuncOp openKernel(tile::KernelOp kernel, OpBuilder &b) {
 struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TileToRocdl)
   StringRef getArgument() const final { return "tile-to-rocdl"; }
-  StringRef getDescription() const final { return "rewrite tile kernels as LLVM functions with ROCDL intrinsics"; }
+  StringRef getDescription() const final {
+    return "rewrite tile kernels as LLVM functions with ROCDL intrinsics";
+  }
   void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<arith::ArithDialect, math::MathDialect, scf::SCFDialect, LLVM::LLVMDialect, ROCDL::ROCDLDialect>();
+    registry.insert<arith::ArithDialect, math::MathDialect, scf::SCFDialect, LLVM::LLVMDialect,
+                    ROCDL::ROCDLDialect>();
   }
 
   void runOnOperation() final {
@@ -231,9 +254,11 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
     target.addIllegalDialect<tile::TileDialect>();
     target.addLegalDialect<arith::ArithDialect, LLVM::LLVMDialect, ROCDL::ROCDLDialect>();
     target.addDynamicallyLegalDialect<math::MathDialect>([](Operation *op) {
-      return !isa<math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::TanhOp, math::PowFOp>(op);
+      return !isa<math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::TanhOp, math::PowFOp>(
+          op);
     });
-    target.addDynamicallyLegalOp<arith::DivFOp>([](arith::DivFOp op) { return !op.getType().isF32(); });
+    target.addDynamicallyLegalOp<arith::DivFOp>(
+        [](arith::DivFOp op) { return !op.getType().isF32(); });
     scf::populateSCFStructuralTypeConversionsAndLegality(types, patterns, target);
     return applyPartialConversion(func, target, std::move(patterns));
   }
