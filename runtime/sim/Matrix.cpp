@@ -3,104 +3,22 @@
 // D stay in host registers while k runs. Both loops vectorise: a row of D is a run of neighbouring
 // lanes of one register as well.
 #include "runtime/sim/Matrix.h"
+#include "runtime/sim/MatrixWiden.h"
 #include "runtime/sim/Numerics.h"
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 namespace attune::sim {
 namespace {
 
-constexpr unsigned kMaxElements = 32; // of one operand, per lane
 constexpr unsigned kMaxK = 128;
 constexpr unsigned kMaxRegs = 32; // of an accumulator
 constexpr unsigned kScaleBlock = 32;
 
-template <class T> using Widened = T[kMaxElements][64];
 /// Where each k lies in a widened operand of block 0: element * 64 + lane of row 0.
 using KOffsets = uint16_t[kMaxK];
-
-//===--------------------------------------------------------------------------------------------------------------===//
-// Widening
-//===--------------------------------------------------------------------------------------------------------------===//
-
-template <Mini F>
-ATTUNE_SIM_INLINE void widenMini(Widened<float> &out, ConstLanes in, unsigned elements) {
-  constexpr unsigned bits = F.bits();
-  constexpr uint32_t mask = (1u << bits) - 1;
-  for (unsigned j = 0; j < elements; ++j) {
-    unsigned word = j * bits / 32, shift = j * bits % 32;
-    const uint32_t *lo = in[word];
-    if (shift + bits <= 32) {
-      for (unsigned l = 0; l < 64; ++l)
-        out[j][l] = fromMini<F>((lo[l] >> shift) & mask);
-    } else { // a 6-bit element across two registers
-      const uint32_t *hi = in[word + 1];
-      for (unsigned l = 0; l < 64; ++l)
-        out[j][l] = fromMini<F>(((lo[l] >> shift) | (hi[l] << (32 - shift))) & mask);
-    }
-  }
-}
-
-ATTUNE_SIM_CLONES void widenF16(Widened<float> &out, ConstLanes in, unsigned n) {
-  widenMini<kF16>(out, in, n);
-}
-ATTUNE_SIM_CLONES void widenFp8(Widened<float> &out, ConstLanes in, unsigned n) {
-  widenMini<kFp8>(out, in, n);
-}
-ATTUNE_SIM_CLONES void widenBf8(Widened<float> &out, ConstLanes in, unsigned n) {
-  widenMini<kBf8>(out, in, n);
-}
-ATTUNE_SIM_CLONES void widenFp6(Widened<float> &out, ConstLanes in, unsigned n) {
-  widenMini<kFp6>(out, in, n);
-}
-ATTUNE_SIM_CLONES void widenBf6(Widened<float> &out, ConstLanes in, unsigned n) {
-  widenMini<kBf6>(out, in, n);
-}
-ATTUNE_SIM_CLONES void widenFp4(Widened<float> &out, ConstLanes in, unsigned n) {
-  widenMini<kFp4>(out, in, n);
-}
-ATTUNE_SIM_CLONES void widenBf16(Widened<float> &out, ConstLanes in, unsigned n) {
-  for (unsigned w = 0; w < n / 2; ++w)
-    for (unsigned l = 0; l < 64; ++l) {
-      out[2 * w][l] = asFloat(in[w][l] << 16);
-      out[2 * w + 1][l] = asFloat(in[w][l] & 0xffff0000u);
-    }
-}
-
-void widen(Widened<float> &out, ConstLanes in, MatType type, unsigned elements) {
-  switch (type) {
-  case MatType::F16:
-    return widenF16(out, in, elements);
-  case MatType::Bf16:
-    return widenBf16(out, in, elements);
-  case MatType::Fp8:
-    return widenFp8(out, in, elements);
-  case MatType::Bf8:
-    return widenBf8(out, in, elements);
-  case MatType::Fp6:
-    return widenFp6(out, in, elements);
-  case MatType::Bf6:
-    return widenBf6(out, in, elements);
-  case MatType::Fp4:
-    return widenFp4(out, in, elements);
-  default:
-    std::memcpy(out, in, elements * sizeof(out[0]));
-    return; // f32
-  }
-}
-
-ATTUNE_SIM_CLONES void widen(Widened<uint32_t> &out, ConstLanes in, MatType, unsigned elements) {
-  for (unsigned j = 0; j < elements; ++j)
-    for (unsigned l = 0; l < 64; ++l)
-      out[j][l] = static_cast<uint32_t>(static_cast<int8_t>(in[j / 4][l] >> (j % 4 * 8)));
-}
-
-void widen(Widened<double> &out, ConstLanes in, MatType, unsigned elements) {
-  for (unsigned j = 0; j < elements; ++j)
-    for (unsigned l = 0; l < 64; ++l)
-      out[j][l] = asDouble(in[2 * j][l] | uint64_t(in[2 * j + 1][l]) << 32);
-}
 
 //===--------------------------------------------------------------------------------------------------------------===//
 // Layout
@@ -109,11 +27,12 @@ void widen(Widened<double> &out, ConstLanes in, MatType, unsigned elements) {
 void fillOffsets(KOffsets &out, unsigned m, unsigned blocks, unsigned k, unsigned perLane,
                  bool twoRuns) {
   unsigned run = twoRuns ? perLane / 2 : perLane; // consecutive k in one lane
-  unsigned groups = 64 / (m * blocks);
-  for (unsigned i = 0; i < k; ++i) {
-    unsigned group = i / run % groups, element = i % run + run * (i / (run * groups));
-    out[i] = static_cast<uint16_t>(element * 64 + m * blocks * group);
-  }
+  unsigned groups = k / perLane;
+  uint16_t *next = out;
+  for (unsigned first = 0; first < perLane; first += run)
+    for (unsigned group = 0; group < groups; ++group)
+      for (unsigned element = first; element < first + run; ++element)
+        *next++ = static_cast<uint16_t>(element * 64 + m * blocks * group);
 }
 
 /// Where row i of a block lies in an accumulator: register and first lane. H rows make a run.
@@ -185,6 +104,58 @@ ATTUNE_SIM_INLINE void accumulate(Vector<T, C> (&acc)[4], const Product<T> &p, u
     fuse<T, C>(acc[2], a[2], b);
     fuse<T, C>(acc[3], a[3], b);
   }
+}
+
+/// One k of a tile, at offset `Offset` in both operands.
+template <class T, unsigned C, unsigned Offset>
+ATTUNE_SIM_INLINE void accumulateAt(Vector<T, C> (&acc)[4], const T *a, const T *b) {
+  Vector<T, C> column;
+  load<T, C>(column, b + Offset);
+  fuse<T, C>(acc[0], a[Offset + 0], column);
+  fuse<T, C>(acc[1], a[Offset + 1], column);
+  fuse<T, C>(acc[2], a[Offset + 2], column);
+  fuse<T, C>(acc[3], a[Offset + 3], column);
+}
+
+/// The shapes that attention kernels spend their time in: k unrolled, `Run` consecutive k in a
+/// lane.
+template <unsigned M, unsigned Run, size_t... K>
+ATTUNE_SIM_INLINE void multiplyUnrolled(const Product<float> &p, std::index_sequence<K...>) {
+  for (unsigned row = 0; row < M; row += 4) {
+    RowPlace place = placeOfRow(M, 4, 0, row);
+    for (unsigned col = 0; col < M; col += 16) {
+      float *d = p.d[place.reg] + place.lane + col;
+      Vector<float, 16> acc[4];
+      for (unsigned r = 0; r < 4; ++r)
+        load<float, 16>(acc[r], d + 64 * r);
+      (accumulateAt<float, 16, (K % Run) * 64 + M *(K / Run)>(acc, p.a + row, p.b + col), ...);
+      for (unsigned r = 0; r < 4; ++r)
+        store<float, 16>(d + 64 * r, acc[r]);
+    }
+  }
+}
+
+ATTUNE_SIM_CLONES void multiply32x16(const Product<float> &p) {
+  multiplyUnrolled<32, 8>(p, std::make_index_sequence<16>());
+}
+ATTUNE_SIM_CLONES void multiply32x8(const Product<float> &p) {
+  multiplyUnrolled<32, 4>(p, std::make_index_sequence<8>());
+}
+ATTUNE_SIM_CLONES void multiply16x32(const Product<float> &p) {
+  multiplyUnrolled<16, 8>(p, std::make_index_sequence<32>());
+}
+ATTUNE_SIM_CLONES void multiply16x16(const Product<float> &p) {
+  multiplyUnrolled<16, 4>(p, std::make_index_sequence<16>());
+}
+
+/// The unrolled function for a shape, if there is one.
+using Unrolled = void (*)(const Product<float> &);
+Unrolled unrolledFor(const MfmaShape &s) {
+  if (s.blocks != 1 || s.twoRuns)
+    return nullptr;
+  if (s.m == 32)
+    return s.k == 16 ? multiply32x16 : s.k == 8 ? multiply32x8 : nullptr;
+  return s.k == 32 ? multiply16x32 : s.k == 16 ? multiply16x16 : nullptr;
 }
 
 template <class T, unsigned M, unsigned H>
@@ -391,6 +362,9 @@ void startFromC(Lanes d, const MfmaC &c, unsigned regs) {
 
 template <class T>
 void multiplyBlocks(const MfmaShape &s, T (*d)[64], const Widened<T> &a, const Widened<T> &b) {
+  if constexpr (std::is_same_v<T, float>)
+    if (Unrolled unrolled = unrolledFor(s))
+      return unrolled({a[0], b[0], nullptr, nullptr, s.k, 0, d});
   KOffsets aOffset, bOffset;
   fillOffsets(aOffset, s.m, s.blocks, s.k, s.aElements(), s.twoRuns && bitsOf(s.a) == 8);
   fillOffsets(bOffset, s.n, s.blocks, s.k, s.bElements(), s.twoRuns && bitsOf(s.b) == 8);
