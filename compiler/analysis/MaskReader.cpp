@@ -268,7 +268,7 @@ Formula MaskReader::nonNegative(const Sum &d, const std::string &text) {
     bool all = (term.symbol->kind == Symbol::Min) == (term.factor > 0); // min(a, b) >= 0: both are
     Formula parts = all ? everything() : nothing();
     for (const Sum &operand : term.symbol->operands) {
-      Formula part = nonNegative(replace(d, name, operand), text);
+      Formula part = nonNegative(replaceTerm(d, name, operand), text);
       parts = all ? intersect(parts, part) : unite(parts, part);
     }
     return parts;

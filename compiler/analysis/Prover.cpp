@@ -69,18 +69,18 @@ public:
       return false;
     if (isNonNegativeLinear(sum))
       return true;
-    auto with = [&](const std::string &key) {
-      return [&](const Sum &operand) { return isNonNegative(replace(sum, key, operand)); };
+    auto holdsWith = [&](const std::string &key) {
+      return [&, key](const Sum &operand) { return isNonNegative(replaceTerm(sum, key, operand)); };
     };
-    bool isSplit = false;
     for (const auto &[name, term] : sum.terms())
       if (needsAll(term))
-        return llvm::all_of(term.symbol->operands, with(name));
+        return llvm::all_of(term.symbol->operands, holdsWith(name));
+    bool isSplit = false;
     for (const auto &[name, term] : sum.terms()) {
       if (!needsAny(term))
         continue;
       isSplit = true;
-      if (llvm::any_of(term.symbol->operands, with(name)))
+      if (llvm::any_of(term.symbol->operands, holdsWith(name)))
         return true;
     }
     if (isSplit)

@@ -94,7 +94,7 @@ static std::optional<Sum> floorOfMinMax(const Sum &sum, int64_t divisor) {
       continue;
     std::vector<Sum> parts;
     for (const Sum &operand : symbol.operands)
-      parts.push_back(floorDiv(replace(sum, name, operand), divisor));
+      parts.push_back(floorDiv(replaceTerm(sum, name, operand), divisor));
     bool least = (symbol.kind == Symbol::Min) == (term.factor > 0);
     return least ? minOf(parts) : maxOf(parts);
   }
@@ -202,6 +202,11 @@ Sum replace(const Sum &sum, const std::string &key, const Sum &with) {
     }
   }
   return result;
+}
+
+Sum replaceTerm(const Sum &sum, const std::string &key, const Sum &with) {
+  const Sum::Term &term = sum.terms().at(key);
+  return sum - Sum::of(term.symbol, term.factor) + with * term.factor;
 }
 
 static Slope join(Slope a, Slope b) {

@@ -84,8 +84,11 @@ Slope slopeInQ(const Sum &);
 Sum leastInQ(const Sum &, const Sum &first, const Sum &last);
 Sum greatestInQ(const Sum &, const Sum &first, const Sum &last);
 
-/// Replaces the Opaque or top-level Min or Max symbol with this key, at any depth.
+/// Replaces the symbol with this key wherever it stands, inside other symbols too.
 Sum replace(const Sum &, const std::string &key, const Sum &with);
+/// Replaces it as a term of the sum only. For bounds: where max(a, b) stands, a is no more; but a
+/// max inside another symbol may count the other way.
+Sum replaceTerm(const Sum &, const std::string &key, const Sum &with);
 
 Bound toBound(const Sum &);
 
