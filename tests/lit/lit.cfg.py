@@ -9,7 +9,7 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".attn", ".test"]
 config.test_source_root = os.path.join(config.attune_source_dir, "tests")
 config.test_exec_root = os.path.join(config.attune_build_dir, "tests", "lit", "output")
-config.excludes = ["Inputs", "oracle", "e2e", "sim", "runtime", "layout", "schedule", "lit"]
+config.excludes = ["Inputs", "corpus", "oracle", "e2e", "sim", "runtime", "layout", "schedule", "lit"]
 config.environment["PATH"] = os.pathsep.join(
     [
         os.path.join(config.attune_build_dir, "tools", "attune-opt"),
