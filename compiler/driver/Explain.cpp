@@ -38,13 +38,21 @@ std::string problemLines(const ProblemShape &p) {
   return text;
 }
 
+/// "lo .. hi", or "none" if that is known to be empty for every block.
+std::string rangeText(const analysis::Bound &lo, const analysis::Bound &hi) {
+  using Bound = analysis::Bound;
+  if (lo.kind == Bound::Const && hi.kind == Bound::Const && lo.value > hi.value)
+    return "none";
+  return fmt::format("{} .. {}", lo.str(), hi.str());
+}
+
 /// Which keys a block of query rows q0..q1 meets.
 std::string maskLines(attn::KernelOp kernel) {
   const analysis::MaskBounds bounds = analysis::analyzeMask(kernel);
   std::string text = "mask, for query rows q0..q1\n";
   for (const analysis::VisibleInterval &interval : bounds.intervals) {
-    text += fmt::format("  visited  keys {} .. {}\n", interval.anyLo.str(), interval.anyHi.str());
-    text += fmt::format("  no mask  keys {} .. {}\n", interval.allLo.str(), interval.allHi.str());
+    text += fmt::format("  visited  keys {}\n", rangeText(interval.anyLo, interval.anyHi));
+    text += fmt::format("  no mask  keys {}\n", rangeText(interval.allLo, interval.allHi));
   }
   text += bounds.exact
               ? std::string("  exact    no tile outside is visited, none inside is masked\n")
@@ -57,7 +65,7 @@ std::string maskLines(attn::KernelOp kernel) {
 std::string planLines(const schedule::Plan &plan) {
   std::string text = fmt::format("plan\n  {}\n", plan.str());
   for (const auto &[knob, reason] : plan.reasons)
-    text += fmt::format("  {:<8} {}\n", knob, reason);
+    text += fmt::format("  {:<12} {}\n", knob, reason);
   return text;
 }
 

@@ -172,4 +172,20 @@ TEST_CASE("explain names the mask's intervals, the plan's reasons and the limits
   }
 }
 
+TEST_CASE("explain says what of a mask is only known key by key") {
+  Compiler compiler = makeCompiler();
+  const std::string text = valueOf(compiler.explain(parse(R"(
+attention packed {
+  q, kv : bf16[tokens, 4, 64]
+  out   : bf16
+  tensor doc : i32[tokens]
+  mask  = causal && doc[q] == doc[k]
+}
+)")));
+  INFO(text);
+  CHECK(contains(text, "doc[q] == doc[k] is only known key by key"));
+  CHECK(contains(text, "no mask  keys none"));
+  CHECK(contains(text, "tensor.doc"));
+}
+
 } // namespace
