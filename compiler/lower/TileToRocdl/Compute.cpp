@@ -10,12 +10,14 @@ using namespace mlir;
 namespace {
 
 /// Each comparison of positions takes a pair of scalar registers. Left alone, the scheduler
-/// computes the masks of all elements first and spills; so elements are taken in groups that VALU
-/// and SALU instructions do not leave.
-constexpr int64_t kComparesAtOnce = 2;
-/// Operand of llvm.amdgcn.sched.barrier: MFMA (0x8), VMEM (0x10) and DS (0x80) instructions may
-/// cross, ALU may not.
-constexpr int32_t kNoVectorAluAcross = 0x98;
+/// computes the masks of all elements first and spills; so elements are taken two at a time and
+/// nothing moves from one pair to another. Long bodies are cut up too: the backend's schedulers
+/// take more than linear time over what they may reorder (37 % of llc's time on
+/// specs/composed.attn).
+constexpr int64_t kElementsAtOnce = 2;
+constexpr size_t kLongBody = 12;
+/// Operand of llvm.amdgcn.sched.barrier: nothing crosses, so it also bounds a scheduling region.
+constexpr int32_t kNothingAcross = 0;
 
 struct SplatPattern : TilePattern<tile::SplatOp> {
   using TilePattern::TilePattern;
@@ -75,10 +77,11 @@ struct MapPattern : TilePattern<tile::MapOp> {
       inputs.push_back(b.elements(groups));
     Block &body = op.getBody().front();
     SmallVector<Value> results;
-    bool compares = llvm::any_of(body, [](Operation &inner) { return isa<arith::CmpIOp>(inner); });
+    bool cutUp = body.getOperations().size() > kLongBody ||
+                 llvm::any_of(body, [](Operation &inner) { return isa<arith::CmpIOp>(inner); });
     for (int64_t r = 0; r < type.registers(); ++r) {
-      if (compares && r && r % kComparesAtOnce == 0)
-        ROCDL::SchedBarrier::create(rw, op.getLoc(), kNoVectorAluAcross);
+      if (cutUp && r && r % kElementsAtOnce == 0)
+        ROCDL::SchedBarrier::create(rw, op.getLoc(), kNothingAcross);
       IRMapping mapping;
       for (auto [i, in] : llvm::enumerate(inputs)) // a stat has one register, shared by all rows
         mapping.map(body.getArgument(i), in.size() == size_t(type.registers()) ? in[r] : in[0]);
@@ -331,11 +334,11 @@ struct SeenPattern : TilePattern<tile::SeenOp> {
     auto words = VectorType::get(g.size / 2, rw.getI32Type());
     for (int64_t i = 0; i < g.groups; ++i) {
       if (i)
-        ROCDL::SchedBarrier::create(rw, loc, kNoVectorAluAcross);
+        ROCDL::SchedBarrier::create(rw, loc, kNothingAcross);
       Value packed = LLVM::PoisonOp::create(rw, loc, words);
       for (int64_t j = 0; j < g.size / 2; ++j) {
         if (j)
-          ROCDL::SchedBarrier::create(rw, loc, kNoVectorAluAcross);
+          ROCDL::SchedBarrier::create(rw, loc, kNothingAcross);
         Value low = mask(scores[i * g.size + 2 * j], 0xffff),
               high = mask(scores[i * g.size + 2 * j + 1], 0xffff0000);
         packed = LLVM::InsertElementOp::create(rw, loc, packed,

@@ -225,9 +225,8 @@ struct KeepOrderPattern : TilePattern<tile::KeepOrderOp> {
   using TilePattern::TilePattern;
   LogicalResult matchAndRewrite(tile::KeepOrderOp op, OneToNOpAdaptor,
                                 ConversionPatternRewriter &rw) const override {
-    // llvm.amdgcn.sched.barrier: VALU, SALU, MFMA, DS and transcendental instructions may cross,
-    // VMEM may not.
-    rw.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, 0x48e);
+    // llvm.amdgcn.sched.barrier that nothing crosses.
+    rw.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, 0);
     return success();
   }
 };
