@@ -225,8 +225,9 @@ struct KeepOrderPattern : TilePattern<tile::KeepOrderOp> {
   using TilePattern::TilePattern;
   LogicalResult matchAndRewrite(tile::KeepOrderOp op, OneToNOpAdaptor,
                                 ConversionPatternRewriter &rw) const override {
-    // llvm.amdgcn.sched.barrier that nothing crosses.
-    rw.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, 0);
+    // llvm.amdgcn.sched.barrier: ALU, MFMA and DS instructions may cross, VMEM may not. If nothing
+    // could, the conversion of what was loaded would wait for it right here, before the DMA.
+    rw.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, 0x48e);
     return success();
   }
 };
