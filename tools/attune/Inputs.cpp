@@ -174,7 +174,7 @@ private:
     if (asked || !tensor || tensor->shape.size() != (dense_ ? 4u : 3u))
       return asked;
     if (!dense_)
-      return MaybeLens({tensor->shape[0]});
+      return MaybeLens(std::vector<int64_t>{tensor->shape[0]});
     return MaybeLens(std::vector<int64_t>(static_cast<size_t>(tensor->shape[0]), tensor->shape[1]));
   }
 
