@@ -265,16 +265,16 @@ void vSubbrevCoU32(Wave &w, const Inst &i) {
   carryLanes(w, i, true, [](Q a, Q b, Q c) { return b - a - c; });
 }
 
-/// 32 x 32 + 64 bits; the mask is the carry out of bit 63 (the sign of an overflow for i64).
+/// 32 x 32 + 64 bits; the mask is bit 64 of the exact sum: the carry, or for i64 the sign.
 template <class T, class Wide> static void madLanes(Wave &w, const Inst &i) {
   uint64_t mask = w.exec(), carry = 0;
   alignas(64) LaneRow buffer[3][2], out[2];
   Source<T> a(w, i, 0, buffer[0], mask), b(w, i, 1, buffer[1], mask);
-  Source<uint64_t> c(w, i, 2, buffer[2], mask);
+  Source<Wide> c(w, i, 2, buffer[2], mask);
   for (int l = 0; l < kLanes; ++l) {
-    uint64_t addend = c[l], sum = uint64_t(Wide(a[l]) * Wide(b[l])) + addend;
-    put<uint64_t>(sum, out[0], out[1], l);
-    carry |= uint64_t(sum < addend) << l;
+    __int128 sum = (__int128)(Wide(a[l]) * Wide(b[l])) + c[l];
+    put<uint64_t>(uint64_t(sum), out[0], out[1], l);
+    carry |= uint64_t(sum >> 64 & 1) << l;
   }
   commit<uint64_t>(w, i, out, mask);
   writeScalar64(w, i.sdst, carry & mask);

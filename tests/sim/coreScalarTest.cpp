@@ -95,7 +95,7 @@ const Case kCases[] = {
     {"s_sext_i32_i16 s20, s10", false, [](Q a, Q, Q, bool) { return keep(U(int16_t(a))); }},
     {"s_pack_ll_b32_b16 s20, s10, s12", false, [](Q a, Q b, Q, bool) { return keep((a & 0xffff) | U(b << 16)); }},
     {"s_pack_lh_b32_b16 s20, s10, s12", false, [](Q a, Q b, Q, bool) { return keep((a & 0xffff) | (U(b) & 0xffff0000)); }},
-    {"s_pack_hh_b32_b16 s20, s10, s12", false, [](Q a, Q b, Q, bool) { return keep(U(a) >> 16 | (U(b) & 0xffff0000)); }},
+    {"s_pack_hh_b32_b16 s20, s10, s12", false, [](Q a, Q b, Q, bool) { return keep((a >> 16 & 0xffff) | (b & 0xffff0000)); }},
     {"s_bitset1_b32 s20, s10", false, [](Q a, Q, Q d, bool) { return keep(U(d) | 1u << (a & 31)); }},
     {"s_bitset0_b64 s[20:21], s10", true, [](Q a, Q, Q d, bool) { return keep(d & ~(Q(1) << (a & 63))); }},
     {"s_bitreplicate_b64_b32 s[20:21], s10", true, [](Q a, Q, Q, bool) { Q r = 0; for (int k = 0; k < 64; ++k) r |= (a >> (k / 2) & 1) << k; return keep(r); }},
