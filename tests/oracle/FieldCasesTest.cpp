@@ -1,7 +1,6 @@
 // The oracle on cases small enough to work out by hand. Most use the same trick: with Q = 0 every
 // visible key weighs the same, so V[j] = j shows which keys were seen, and LSE is the logarithm of
 // how many. Case numbers are those of the field reports that docs/ lists.
-#define CATCH_CONFIG_MAIN
 #include "tests/oracle/ModelBuilder.h"
 #include "tests/oracle/Oracle.h"
 #include <catch2/catch.hpp>

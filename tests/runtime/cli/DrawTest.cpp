@@ -1,6 +1,5 @@
 // Drawn inputs: fixed for ever by seed and name, N(0, 1), and sensible for what a captured tensor
 // is.
-#define CATCH_CONFIG_MAIN
 #include "tools/attune/Draw.h"
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,0 @@
-// Entry point of the layout tests.
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
