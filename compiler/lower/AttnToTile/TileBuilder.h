@@ -54,9 +54,6 @@ struct TileBuilder {
   mlir::Value shrS(mlir::Value x, int64_t n) const {
     return mlir::arith::ShRSIOp::create(b, loc, x, i32(n));
   }
-  mlir::Value shl(mlir::Value x, int64_t n) const {
-    return mlir::arith::ShLIOp::create(b, loc, x, i32(n));
-  }
   mlir::Value widen(mlir::Value x) const {
     return mlir::arith::ExtSIOp::create(b, loc, b.getI64Type(), x);
   }
