@@ -2,7 +2,6 @@
 //   - no tile is called empty or full that is not (checked key by key);
 //   - if the bounds claim to be exact, every tile's class is the one found key by key;
 //   - intervals come in order, and the emitted ops compute what the bounds say.
-#define CATCH_CONFIG_MAIN
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"

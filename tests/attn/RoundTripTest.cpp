@@ -1,5 +1,4 @@
 // attn.kernel as text: what is printed parses back to the same, and what is wrong is named.
-#define CATCH_CONFIG_MAIN
 #include "compiler/dialect/attn/AttnOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
