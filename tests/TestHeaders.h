@@ -1,4 +1,4 @@
 // The precompiled header of every unit test that sees no MLIR.
 #pragma once
-#include "runtime/StdHeaders.h"
+#include "runtime/abi/StdHeaders.h"
 #include <catch2/catch.hpp>

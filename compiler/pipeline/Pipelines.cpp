@@ -12,7 +12,6 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -55,8 +54,6 @@ void addTilePhase(OpPassManager &pm, const PipelineOptions &options) {
 }
 
 void addRocdlPhase(OpPassManager &pm) {
-  // Divisions that round down, while one op still stands for a whole fragment.
-  pm.addPass(mlir::arith::createArithExpandOpsPass());
   pm.addPass(createTileToRocdlPass());
   pm.addPass(mlir::createSCFToControlFlowPass());
   pm.addPass(mlir::createConvertToLLVMPass());

@@ -67,6 +67,39 @@ tile.kernel @memory args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
 
 // -----
 
+!acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+
+// What a region computes from outside values alone is computed once, the rest for each of the 16 registers, all of that
+// as LLVM ops; a maximum stays one instruction.
+// CHECK-LABEL: llvm.func amdgpu_kernelcc @region
+// CHECK: arith.muli
+// CHECK-NOT: arith.
+// CHECK-COUNT-16: llvm.intr.maxnum
+// CHECK-NOT: {{llvm.intr.maxnum|arith\.}}
+// CHECK: llvm.return
+tile.kernel @region args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
+^bb0(%p: !llvm.ptr<1>, %n: i64):
+  %c3 = arith.constant 3 : i32
+  %least = arith.constant 1.0 : f32
+  %zero = arith.constant 0 : i32
+  %rows = arith.constant 32 : i32
+  %low = arith.trunci %n : i64 to i32
+  %x = tile.map() : () -> !acc {
+  ^bb0(%row: i32, %col: i32):
+    %same = arith.muli %low, %low : i32
+    %sum = arith.addi %same, %row : i32
+    %third = arith.floordivsi %sum, %c3 : i32
+    %f = arith.sitofp %third : i32 to f32
+    %clamped = arith.maxnumf %f, %least : f32
+    tile.yield %clamped : f32
+  }
+  %out = tile.view %p + %n stride %n rows %zero to %rows : !llvm.ptr<1> -> !tile.view<32xf32>
+  tile.store %x, %out[%zero] : !acc, !tile.view<32xf32>
+  tile.return
+}
+
+// -----
+
 // CHECK-LABEL: llvm.func @untouched
 // CHECK-NEXT:  llvm.return
 llvm.func @untouched() {

@@ -63,7 +63,7 @@ struct MapPattern : TilePattern<tile::MapOp> {
   LogicalResult matchAndRewrite(tile::MapOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rw) const override {
     auto type = cast<tile::FragType>(op.getResult().getType());
-    if (Grouping::of(type).size > 1 && isPlainArithmetic(op.getBody().front())) {
+    if (takesWholeGroups(op)) {
       rw.replaceOpWithMultiple(op, {wholeGroups(op, adaptor, rw)});
       return success();
     }
@@ -78,7 +78,7 @@ struct MapPattern : TilePattern<tile::MapOp> {
     Block &body = op.getBody().front();
     SmallVector<Value> results;
     bool cutUp = body.getOperations().size() > kLongBody ||
-                 llvm::any_of(body, [](Operation &inner) { return isa<arith::CmpIOp>(inner); });
+                 llvm::any_of(body, [](Operation &inner) { return isa<LLVM::ICmpOp>(inner); });
     for (int64_t r = 0; r < type.registers(); ++r) {
       if (cutUp && r && r % kElementsAtOnce == 0)
         ROCDL::SchedBarrier::create(rw, op.getLoc(), kNothingAcross);
@@ -98,18 +98,6 @@ struct MapPattern : TilePattern<tile::MapOp> {
     }
     rw.replaceOpWithMultiple(op, {b.groups(type, results)});
     return success();
-  }
-
-  /// Float arithmetic that asks for no coordinates is done on whole register groups: fewer
-  /// operations for LLVM to look at, and packed instructions for the asking.
-  static bool isPlainArithmetic(Block &body) {
-    auto isPlain = [](Operation &op) {
-      return isa<arith::AddFOp, arith::MaxNumFOp, arith::MulFOp, arith::NegFOp, arith::SubFOp,
-                 math::Exp2Op, math::FmaOp>(op);
-    };
-    auto coordinates = body.getArguments().take_back(2);
-    return llvm::all_of(body.without_terminator(), isPlain) && coordinates[0].use_empty() &&
-           coordinates[1].use_empty();
   }
 
   static SmallVector<Value> wholeGroups(tile::MapOp op, OneToNOpAdaptor adaptor,

@@ -88,6 +88,14 @@ void populateMemoryPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter
                             const LdsContext &);
 void populateLdsPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
                          const LdsContext &);
+/// Better than the library's forms of the same ops.
 void populateMathPatterns(mlir::RewritePatternSet &);
+
+/// Whether a map is float arithmetic that asks for no coordinates, to be done on whole register
+/// groups: fewer operations for LLVM to look at, and packed instructions for the asking.
+bool takesWholeGroups(tile::MapOp);
+/// Turns the regions of all other maps of a kernel into LLVM ops (tile.fetch stays), with what is
+/// the same for every element taken out.
+mlir::LogicalResult lowerMapBodies(mlir::Operation *kernel);
 
 } // namespace attune

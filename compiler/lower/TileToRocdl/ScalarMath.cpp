@@ -19,6 +19,7 @@ struct MathBuilder {
   Value c(double v) const { return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(float(v))); }
   Value mul(Value x, Value y) const { return arith::MulFOp::create(b, loc, x, y); }
   Value add(Value x, Value y) const { return arith::AddFOp::create(b, loc, x, y); }
+  Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
   Value rcp(Value x) const { return ROCDL::ROCDLRcp::create(b, loc, x.getType(), x).getRes(); }
   Value exp2(Value x) const { return ROCDL::ROCDLExp2::create(b, loc, x.getType(), x).getRes(); }
   Value log2(Value x) const { return ROCDL::ROCDLLog::create(b, loc, x.getType(), x).getRes(); }
@@ -49,7 +50,7 @@ Value expandLog(const MathBuilder &m, Value x) { return m.mul(m.log2(x), m.c(std
 /// 1 - 2 / (1 + e^2x): exact limits at both ends, no overflow.
 Value expandTanh(const MathBuilder &m, Value x) {
   Value e = m.exp2(m.mul(x, m.c(2 * std::numbers::log2e)));
-  return m.add(m.c(1), m.mul(m.c(-2), m.rcp(m.add(m.c(1), e))));
+  return m.fma(m.c(-2), m.rcp(m.add(m.c(1), e)), m.c(1));
 }
 
 struct DivPattern : OpRewritePattern<arith::DivFOp> {
@@ -96,7 +97,7 @@ void populateMathPatterns(RewritePatternSet &patterns) {
   patterns.add<UnaryPattern<math::Exp2Op, expandExp2>, UnaryPattern<math::ExpOp, expandExp>,
                UnaryPattern<math::Log2Op, expandLog2>, UnaryPattern<math::LogOp, expandLog>,
                UnaryPattern<math::TanhOp, expandTanh>, DivPattern, PowPattern>(
-      patterns.getContext());
+      patterns.getContext(), /*benefit=*/2);
 }
 
 } // namespace attune

@@ -2,6 +2,7 @@
 // its ABI, and the list of patterns. arith and scf ops stay for the upstream conversions.
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/TileToRocdl/Lowering.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
@@ -241,6 +242,8 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
   }
 
   LogicalResult convert(LLVM::LLVMFuncOp func, const LdsContext &lds) {
+    if (failed(lowerMapBodies(func)))
+      return failure();
     MLIRContext *ctx = &getContext();
     TypeConverter types;
     addConversions(types);
@@ -249,6 +252,7 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
     populateLdsPatterns(patterns, types, lds);
     populateMemoryPatterns(patterns, types, lds);
     populateMathPatterns(patterns);
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     patterns.add<AllocPattern, WaveIdPattern, WorkgroupIdPattern>(types, ctx, lds);
     ConversionTarget target(*ctx);
     target.addIllegalDialect<tile::TileDialect>();
@@ -257,6 +261,7 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
       return !isa<math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::TanhOp, math::PowFOp>(
           op);
     });
+    target.addIllegalOp<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>();
     target.addDynamicallyLegalOp<arith::DivFOp>(
         [](arith::DivFOp op) { return !op.getType().isF32(); });
     scf::populateSCFStructuralTypeConversionsAndLegality(types, patterns, target);

@@ -1,6 +1,6 @@
-// The precompiled header of every file that sees no MLIR: the standard library and fmt, never our own headers. Reading
-// them costs a file one to two seconds; this pays it once (docs/adr/002). Files still include what they use, which the
-// gcc preset checks: it has no precompiled headers.
+// The precompiled header of every file that sees no MLIR: the standard library and fmt, never our
+// own headers. Reading them costs a file one to two seconds; this pays it once (docs/adr/002).
+// Files still include what they use, which the gcc preset checks: it has no precompiled headers.
 #pragma once
 #include "fmt/format.h"
 #include <algorithm>
