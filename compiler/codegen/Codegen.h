@@ -1,7 +1,7 @@
 // From one kernel in MLIR's llvm and rocdl dialects to a code object, all in this process.
 //
 //   translate   mlir::ModuleOp -> llvm::Module with triple, data layout and kernel attributes
-//   optimize    LLVM's O3 pipeline with the AMDGPU target's own passes
+//   optimize    the LLVM passes that help our kernels (docs/adr/010)
 //   emitIsa     assembly text          } each lowers the IR in place, so one module is emitted once
 //   emitObject  relocatable ELF        }
 //   link        ELF -> code object, by LLD as a library

@@ -2,6 +2,7 @@
 // passes.
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/FatalGuard.h"
+#include "compiler/codegen/Machines.h"
 #include "compiler/codegen/ProcessOptions.h"
 #include "fmt/format.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -12,19 +13,12 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/Target/TargetOptions.h"
-#include <mutex>
 
 namespace attune::codegen {
 namespace {
-
-constexpr const char *kTriple = "amdgcn-amd-amdhsa";
 
 /// Version 6 of the code object ABI, stated so that a new LLVM's default cannot change our bytes.
 constexpr uint32_t kCodeObjectVersion = 600;
@@ -47,36 +41,6 @@ constexpr const char *kPasses =
     "memssa>,"
     "loop-mssa(licm),instcombine<no-verify-fixpoint>,"
     "simplifycfg<hoist-common-insts;sink-common-insts>),amdgpu-attributor";
-
-void initializeTarget() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeAMDGPUTargetInfo();
-    LLVMInitializeAMDGPUTarget();
-    LLVMInitializeAMDGPUTargetMC();
-    LLVMInitializeAMDGPUAsmPrinter();
-    LLVMInitializeAMDGPUAsmParser(); // for inline assembly
-  });
-}
-
-Result<std::unique_ptr<llvm::TargetMachine>> createMachine(std::string_view cpu) {
-  initializeTarget();
-  const llvm::Triple triple(kTriple);
-  std::string why;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
-  if (!target)
-    return Error{ErrorCode::Internal, fmt::format("this LLVM has no AMDGPU target: {}", why)};
-  // Asked first: creating a machine for an unknown processor prints, and goes on with another.
-  std::unique_ptr<llvm::MCSubtargetInfo> known(target->createMCSubtargetInfo(triple, "", ""));
-  if (!known || !known->isCPUStringValid(cpu))
-    return Error{ErrorCode::Unsupported, fmt::format("LLVM has no AMDGPU processor '{}'", cpu)};
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, cpu, /*Features=*/"", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
-  if (!machine)
-    return Error{ErrorCode::Internal, "LLVM cannot create a machine for this processor"};
-  return machine;
-}
 
 /// The only function with the kernel calling convention.
 Result<llvm::Function *> findKernel(llvm::Module &module) {
@@ -120,7 +84,10 @@ LlvmKernel &LlvmKernel::operator=(LlvmKernel &&other) noexcept {
   name_ = std::move(other.name_);
   return *this;
 }
-LlvmKernel::~LlvmKernel() = default;
+LlvmKernel::~LlvmKernel() {
+  if (machine_)
+    giveMachineBack(std::move(machine_));
+}
 
 std::string LlvmKernel::text() const {
   std::string text;
@@ -135,7 +102,7 @@ void LlvmKernel::abandon() {
 }
 
 Result<LlvmKernel> translate(mlir::ModuleOp module, std::string_view cpu) {
-  Result<std::unique_ptr<llvm::TargetMachine>> machine = createMachine(cpu);
+  Result<std::unique_ptr<llvm::TargetMachine>> machine = takeMachine(cpu);
   if (!machine)
     return machine.error();
 
@@ -153,7 +120,7 @@ Result<LlvmKernel> translate(mlir::ModuleOp module, std::string_view cpu) {
   if (!kernel)
     return kernel.error();
   std::string name = (*kernel)->getName().str();
-  ir->setTargetTriple(llvm::Triple(kTriple));
+  ir->setTargetTriple((*machine)->getTargetTriple());
   ir->setDataLayout((*machine)->createDataLayout());
   setCommonAttributes(*ir, **kernel, cpu);
   return LlvmKernel(std::move(context), std::move(ir), std::move(*machine), std::move(name));

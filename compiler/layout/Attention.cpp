@@ -2,8 +2,11 @@
 #include "compiler/layout/Attention.h"
 #include "compiler/layout/Swizzle.h"
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <fmt/format.h>
+#include <map>
+#include <mutex>
 
 namespace attune::layout {
 
@@ -111,10 +114,8 @@ void chooseSwizzles(TileLayouts &t, const LdsReader &kReader, const LdsReader &v
   t.worstConflict = std::max(k.worst, v.worst);
 }
 
-} // namespace
-
-Result<TileLayouts> attentionTileLayouts(const MmaShape &mma, int kvTile, int headDim, int vHeadDim,
-                                         int waves) {
+Result<TileLayouts> makeTileLayouts(const MmaShape &mma, int kvTile, int headDim, int vHeadDim,
+                                    int waves) {
   auto a = fragmentLayout(mma, Operand::A), b = fragmentLayout(mma, Operand::B),
        accumulator = fragmentLayout(mma, Operand::Accumulator);
   if (!a)
@@ -155,6 +156,24 @@ Result<TileLayouts> attentionTileLayouts(const MmaShape &mma, int kvTile, int he
     return vDma.error();
   t.kDma = *kDma, t.vDma = *vDma;
   return t;
+}
+
+} // namespace
+
+/// A compile asks twice, for its plan and for its tiles, and a process compiles many kernels of few
+/// shapes; the search for swizzles is 3 % of a compile.
+Result<TileLayouts> attentionTileLayouts(const MmaShape &mma, int kvTile, int headDim, int vHeadDim,
+                                         int waves) {
+  static std::mutex mutex;
+  static std::map<std::array<int, 8>, TileLayouts> known;
+  const std::array key{mma.m, mma.n, mma.k, mma.elementsPerLane, kvTile, headDim, vHeadDim, waves};
+  std::lock_guard lock(mutex);
+  if (auto found = known.find(key); found != known.end())
+    return found->second;
+  Result<TileLayouts> made = makeTileLayouts(mma, kvTile, headDim, vHeadDim, waves);
+  if (made)
+    known.emplace(key, *made);
+  return made;
 }
 
 ConstantPart constantPart(const LinearLayout &laneToByte, std::initializer_list<Coord> constants) {
