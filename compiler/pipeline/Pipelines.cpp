@@ -58,8 +58,6 @@ void addRocdlPhase(OpPassManager &pm) {
   pm.addPass(mlir::createSCFToControlFlowPass());
   pm.addPass(mlir::createConvertToLLVMPass());
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());
-  // Duplicates and dead code only: LLVM simplifies the rest, and faster.
-  pm.addPass(mlir::createCSEPass());
   checkRemaining(pm, "rocdl", {"builtin", "llvm", "rocdl"});
 }
 
