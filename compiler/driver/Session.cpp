@@ -5,6 +5,7 @@
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/lower/SpecToAttn.h"
 #include "compiler/pipeline/Pipelines.h"
+#include "compiler/spec/Spec.h"
 #include "fmt/format.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Parser/Parser.h"
@@ -72,6 +73,7 @@ Result<void> Session::adopt(mlir::OwningOpRef<mlir::ModuleOp> module, std::strin
 }
 
 Result<void> Session::load(const spec::Model &model) {
+  model_ = &model;
   DiagnosticCollector errors(context_);
   mlir::OwningOpRef<mlir::ModuleOp> module = buildAttn(context_, model);
   if (!module)
@@ -89,6 +91,14 @@ Result<void> Session::load(std::string_view attnText) {
   return adopt(std::move(module), std::move(digest));
 }
 
+/// A refusal with the line of the spec that asks for it, unless the command line does.
+Error Session::located(Error error) const {
+  const auto byCommand = [&](const auto &knob) { return error.place == "schedule." + knob.first; };
+  if (model_ && !llvm::any_of(options_.knobs, byCommand))
+    error.message = spec::renderAt(*model_, error.place, error.message);
+  return error;
+}
+
 Result<void> Session::plan() {
   if (plan_)
     return {};
@@ -99,7 +109,7 @@ Result<void> Session::plan() {
   knobs.insert(knobs.end(), options_.knobs.begin(), options_.knobs.end());
   Result<schedule::Plan> plan = schedule::choosePlan(problem_, *arch, knobs);
   if (!plan)
-    return plan.error();
+    return located(plan.error());
   arch_ = *arch;
   plan_ = std::move(*plan);
   return {};

@@ -40,6 +40,7 @@ public:
 
 private:
   Result<void> adopt(mlir::OwningOpRef<mlir::ModuleOp>, std::string digest);
+  Error located(Error) const;
   Result<void> run(const char *phase, ErrorCode onFailure,
                    llvm::function_ref<void(mlir::OpPassManager &)> add);
   Result<std::vector<uint8_t>> codeObject();
@@ -47,6 +48,8 @@ private:
 
   mlir::MLIRContext &context_;
   const CompileOptions &options_;
+  const spec::Model *model_ =
+      nullptr; ///< for messages; the caller's, null when the kernel came as MLIR
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   Stage stage_ = Stage::Attn;
   ProblemShape problem_;

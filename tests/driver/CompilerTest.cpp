@@ -3,6 +3,8 @@
 #include "compiler/include/attune/Compiler.h"
 #include "compiler/spec/Spec.h"
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 
 using namespace attune;
 
@@ -189,3 +191,34 @@ attention packed {
 }
 
 } // namespace
+
+TEST_CASE("A refusal of the schedule shows the line of the spec, unless the caller asked for it") {
+  Compiler compiler = makeCompiler();
+  const std::string path = std::filesystem::temp_directory_path() / "attune_located_refusal.attn";
+  auto refuse = [&](const std::string &from, const std::string &to, CompileOptions options = {}) {
+    std::string text = kCausal;
+    text.replace(text.find(from), from.size(), to);
+    std::ofstream(path) << text;
+    Result<spec::Model> model = spec::parseSpecFile(path, {});
+    INFO((model ? "" : model.error().message));
+    REQUIRE(model);
+    return errorOf(compiler.compile(*model, options)).message;
+  };
+  std::string dim =
+      refuse("4, 128]\n  kv    : bf16[tokens, 2, 128]", "4, 96]\n  kv    : bf16[tokens, 2, 96]");
+  CHECK(contains(dim, path + ":3:"));
+  CHECK(contains(dim, "nearest legal: 128"));
+  CHECK(contains(dim, "q     : bf16[tokens, 4, 96]"));
+  CHECK(contains(dim, "^"));
+
+  std::string knob = refuse("score = s", "schedule { waves = 3 }");
+  CHECK(contains(knob, path + ":6:"));
+  CHECK(contains(knob, "schedule { waves = 3 }"));
+
+  CompileOptions asked;
+  asked.knobs = {{"waves", "3"}};
+  std::string option = refuse("score = s", "schedule { waves = 4 }", asked);
+  CHECK(contains(option, "waves"));
+  CHECK_FALSE(contains(option, ":6:"));
+  std::filesystem::remove(path);
+}
