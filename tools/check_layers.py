@@ -25,6 +25,7 @@ LAYERS = {
     "runtime/sim": (ABI, False),  # must run foreign kernels: knows nothing of our compiler
     "runtime/device": (ABI + ["runtime/sim"], False),
     "runtime/launch": (ABI + ["runtime/device"], False),
+    "runtime/exec": (ABI + ["runtime/sim", "runtime/launch"], False),
     "compiler/spec": (ABI, False),
     "compiler/layout": (ABI, False),
     "compiler/target": (ABI + ["compiler/layout"], False),

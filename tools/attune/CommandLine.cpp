@@ -16,7 +16,7 @@ constexpr auto footer = "Exit codes: 0 done and right, 1 a check failed or a ker
 /// Options that are text until the whole line is known.
 struct Raw {
   std::vector<std::string> sets, knobs, scalars;
-  std::optional<std::string> qLens, kvLens;
+  std::optional<std::string> qLens, kvLens, policy;
 };
 
 std::pair<std::string, std::string> nameAndValue(const std::string &option,
@@ -104,6 +104,30 @@ void addRun(CLI::App &root, RunArgs &args, Raw &raw) {
   app->add_flag("--json", args.json, "Print one JSON object");
 }
 
+void addExec(CLI::App &root, ExecArgs &args, Raw &raw) {
+  CLI::App *app = root.add_subcommand("exec", "Run any gfx950 kernel as a launch file says");
+  app->add_option("CODEOBJECT", args.codeObject, "An amdhsa code object (.hsaco, .co)")->required();
+  app->add_option("--launch", args.launch, "Kernel, grid, arguments: JSON, see docs/exec.md")
+      ->required();
+  app->add_option("--threads", args.options.threads,
+                  "Host threads (0: all cores); results do not depend on it")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--budget", args.options.instructionBudget,
+                  "Stop a wave after this many instructions (0: 2^31)");
+  app->add_option("--policy", raw.policy,
+                  "arrival=instant|latest,schedule=to-barrier|reverse|random,quantum=N,seed=N: "
+                  "which of the behaviours that hardware permits");
+  app->add_flag("--stats", args.stats, "Count instructions, MFMA and opcodes");
+  app->add_flag("--json", args.json, "Print one JSON object");
+}
+
+void finishExec(ExecArgs &args, const Raw &raw) {
+  if (!raw.policy)
+    return;
+  if (auto ok = parsePolicy(*raw.policy, args.options); !ok)
+    throw CLI::ValidationError(ok.error().message);
+}
+
 void addExplain(CLI::App &root, ExplainArgs &args, Raw &raw) {
   CLI::App *app = root.add_subcommand("explain", "What the compiler decides about a spec, and why");
   addSpec(*app, args.spec, raw, "A spec (.attn) or an attn.kernel (.mlir)");
@@ -154,11 +178,13 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
   app.footer(footer);
   CompileArgs compile;
   RunArgs run;
+  ExecArgs exec;
   ExplainArgs explain;
   GoldenArgs golden;
   Raw raw;
   addCompile(app, compile, raw);
   addRun(app, run, raw);
+  addExec(app, exec, raw);
   addExplain(app, explain, raw);
   addGolden(app, golden);
   CommandLine line;
@@ -170,6 +196,9 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
     } else if (app.got_subcommand("run")) {
       finishRun(run, raw);
       line.run = run;
+    } else if (app.got_subcommand("exec")) {
+      finishExec(exec, raw);
+      line.exec = exec;
     } else if (app.got_subcommand("explain")) {
       finishSpec(explain.spec, raw);
       line.explain = explain;

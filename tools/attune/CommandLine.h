@@ -1,6 +1,7 @@
 // The command line of `attune` as plain data; CommandLine.cpp is the only file that sees CLI11.
 #pragma once
 #include "runtime/abi/Result.h"
+#include "tools/attune/Exec.h"
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -54,6 +55,7 @@ struct GoldenArgs {
 struct CommandLine {
   std::optional<CompileArgs> compile;
   std::optional<RunArgs> run;
+  std::optional<ExecArgs> exec;
   std::optional<ExplainArgs> explain;
   std::optional<GoldenArgs> golden;
   int exitCode = exitOk; ///< when no command is set: help was shown, or the usage was wrong
@@ -64,6 +66,7 @@ CommandLine parseCommandLine(int argc, const char *const *argv);
 
 int compileCommand(const CompileArgs &);
 int runCommand(const RunArgs &);
+int execCommand(const ExecArgs &);
 int explainCommand(const ExplainArgs &);
 int goldenCommand(const GoldenArgs &);
 

@@ -31,6 +31,8 @@ int main(int argc, char **argv) {
     return compileCommand(*line.compile);
   if (line.run)
     return runCommand(*line.run);
+  if (line.exec)
+    return execCommand(*line.exec);
   if (line.explain)
     return explainCommand(*line.explain);
   if (line.golden)
