@@ -8,7 +8,9 @@
 #include "compiler/spec/Spec.h"
 #include "fmt/format.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Transforms/LocationSnapshot.h"
 #include "runtime/abi/Digest.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
@@ -183,6 +185,37 @@ Result<std::vector<uint8_t>> Session::codeObject() {
   if (!object)
     return object.error();
   return codegen::link(*object, problem_.specName);
+}
+
+Result<Listing> Session::listing() {
+  if (Result<void> done = lower(Stage::Tile); !done)
+    return done.error();
+  Listing listing;
+  {
+    llvm::raw_string_ostream stream(listing.tile);
+    mlir::generateLocationsFromIR(stream, "tile.mlir", *module_, mlir::OpPrintingFlags());
+  }
+  if (Result<void> done = lower(Stage::Rocdl); !done)
+    return done.error();
+  Result<void> scoped = run("line table", ErrorCode::Internal, [](mlir::OpPassManager &pm) {
+    pm.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass());
+  });
+  if (!scoped)
+    return scoped.error();
+  DiagnosticCollector errors(context_);
+  Result<codegen::LlvmKernel> kernel = codegen::translate(*module_, arch_->name);
+  if (!kernel)
+    return kernel.error();
+  if (Result<void> done = codegen::optimize(*kernel); !done)
+    return done.error();
+  Result<std::string> object = codegen::emitObject(*kernel);
+  if (!object)
+    return object.error();
+  Result<std::vector<ListingRow>> rows = codegen::listObject(*kernel, *object);
+  if (!rows)
+    return rows.error();
+  listing.rows = std::move(*rows);
+  return listing;
 }
 
 Result<KernelReport> Session::report(const std::vector<uint8_t> &codeObject) {

@@ -32,6 +32,10 @@ public:
   /// The code object with its sidecar.
   Result<KernelImage> compile();
 
+  /// The instructions with the tile ops that they came from: a compile of its own, with line
+  /// tables.
+  Result<Listing> listing();
+
   attn::KernelOp kernel(); ///< valid after load, until lower(Tile)
   const ProblemShape &problem() const { return problem_; }
   const schedule::Plan &chosenPlan() const { return *plan_; }

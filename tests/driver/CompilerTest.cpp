@@ -222,3 +222,47 @@ TEST_CASE("A refusal of the schedule shows the line of the spec, unless the call
   CHECK_FALSE(contains(option, ":6:"));
   std::filesystem::remove(path);
 }
+
+TEST_CASE("A listing has every instruction of the kernel, and the tile op it came from") {
+  Compiler compiler = makeCompiler();
+  spec::Model model = parse(kCausal);
+  Listing listing = valueOf(compiler.listing(model));
+  std::vector<std::string> tile;
+  std::istringstream lines(listing.tile);
+  for (std::string line; std::getline(lines, line);)
+    tile.push_back(line);
+  CHECK(contains(listing.tile, "tile.kernel"));
+  REQUIRE(listing.rows.size() > 500);
+  size_t mma = 0, exps = 0, placed = 0;
+  uint32_t next = 0;
+  for (const ListingRow &row : listing.rows) {
+    CHECK(row.pc >= next);
+    next = row.pc + 4;
+    REQUIRE(row.tileLine <= int(tile.size()));
+    const std::string from = row.tileLine ? tile[row.tileLine - 1] : "";
+    placed += row.tileLine > 0;
+    if (contains(row.isa, "v_mfma_f32_32x32x16_bf16")) {
+      ++mma;
+      CHECK(contains(from, "tile.mma"));
+    }
+    if (contains(row.isa, "v_exp_f32")) {
+      ++exps;
+      CHECK((contains(from, "math.exp2") || contains(from, "tile.map")));
+    }
+  }
+  CHECK(mma >= 32);
+  CHECK(exps >= 32);
+  CHECK(placed * 10 > listing.rows.size() * 9);
+  CHECK(contains(listing.rows.back().isa, "s_endpgm"));
+
+  // Line tables change no instruction.
+  const std::string isa = valueOf(compiler.emit(model, Stage::Isa));
+  std::vector<std::string> mnemonics;
+  std::istringstream text(isa);
+  for (std::string line; std::getline(text, line);)
+    if (line.size() > 2 && line[0] == '\t' && std::islower(line[1]))
+      mnemonics.push_back(line.substr(1, line.find_first_of(" \t", 1) - 1));
+  REQUIRE(listing.rows.size() == mnemonics.size());
+  for (size_t n = 0; n < mnemonics.size(); ++n)
+    CHECK(listing.rows[n].isa.substr(0, listing.rows[n].isa.find(' ')) == mnemonics[n]);
+}
