@@ -68,7 +68,59 @@ void putIn(std::string &page, const std::string &mark, const std::string &text) 
     page.replace(at, mark.size(), text);
 }
 
+/// The report as JSON with what is known of each instruction's source.
+json withSources(const sim::TimingReport &report, const SourceLines &lines) {
+  json all = json::parse(sim::timingJson(report));
+  if (auto rows = all.find("instructionReports"); rows != all.end())
+    for (json &row : *rows)
+      if (auto at = lines.find(row["pc"].get<uint32_t>()); at != lines.end()) {
+        row["isa"] = at->second.isa;
+        row["tileLine"] = at->second.tileLine;
+        row["tile"] = at->second.tile;
+      }
+  return all;
+}
+
+std::string shortened(const std::string &line, size_t length) {
+  const size_t first = std::min(line.find_first_not_of(' '), line.size());
+  return line.size() - first <= length ? line.substr(first)
+                                       : line.substr(first, length - 3) + "...";
+}
+
 } // namespace
+
+std::string profileText(const sim::TimingReport &report, const SourceLines &lines, size_t top) {
+  struct Op {
+    uint64_t stallClk = 0, executed = 0, instructions = 0;
+    std::string tile;
+  };
+  std::map<int, Op> ops;
+  for (const sim::InstReport &row : report.instructionReports)
+    if (auto at = lines.find(row.pc); at != lines.end() && at->second.tileLine) {
+      Op &op = ops[at->second.tileLine];
+      op.stallClk += row.stallClk;
+      op.executed += row.executed;
+      ++op.instructions;
+      op.tile = at->second.tile;
+    }
+  std::vector<std::pair<int, Op>> sorted(ops.begin(), ops.end());
+  std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
+    return std::pair(b.second.stallClk, a.first) < std::pair(a.second.stallClk, b.first);
+  });
+  std::string text = sim::timingText(report, top);
+  if (!sorted.empty())
+    text += "  by op of the tile dialect (attune compile SPEC --emit tile):\n";
+  for (size_t n = 0; n < std::min(top, sorted.size()); ++n) {
+    const auto &[line, op] = sorted[n];
+    text += fmt::format("  line {:<4} stalled {:<8} {:>3} instructions x{:<7} {}\n", line,
+                        op.stallClk, op.instructions, op.executed, shortened(op.tile, 90));
+  }
+  return text;
+}
+
+std::string profileJson(const sim::TimingReport &report, const SourceLines &lines) {
+  return withSources(report, lines).dump(2) + "\n";
+}
 
 std::string profileTrace(const sim::TimingReport &report) {
   auto rows = byInstruction(report);
@@ -104,11 +156,12 @@ std::string profileTrace(const sim::TimingReport &report) {
       .dump();
 }
 
-std::string profileHtml(const sim::TimingReport &report, const std::string &title) {
+std::string profileHtml(const sim::TimingReport &report, const SourceLines &lines,
+                        const std::string &title) {
   json stallNames = json::array();
   for (size_t s = 0; s < sim::kStalls; ++s)
     stallNames.push_back(sim::stallName(sim::Stall(s)));
-  json data = {{"report", json::parse(sim::timingJson(report))},
+  json data = {{"report", withSources(report, lines)},
                {"stallNames", stallNames},
                {"timeline", timelineRows(report)}};
   std::string page = kProfilePage;

@@ -9,12 +9,37 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <fstream>
+#include <sstream>
 
 namespace attune::tool {
 
 namespace {
 
-Result<void> runSpec(const ProfileArgs &args, sim::TimingRecorder &recorder, std::string &title) {
+/// What was profiled, beside its times.
+struct Profiled {
+  std::string title;
+  SourceLines lines;
+};
+
+Result<SourceLines> sourceLines(const spec::Model &model, const CompileOptions &options) {
+  auto compiler = Compiler::create();
+  if (!compiler)
+    return compiler.error();
+  auto listing = compiler->listing(model, options);
+  if (!listing)
+    return listing.error();
+  std::vector<std::string> tile(1);
+  std::istringstream text(listing->tile);
+  for (std::string line; std::getline(text, line);)
+    tile.push_back(line);
+  SourceLines lines;
+  for (ListingRow &row : listing->rows)
+    lines[row.pc] = {std::move(row.isa), row.tileLine,
+                     size_t(row.tileLine) < tile.size() ? tile[row.tileLine] : ""};
+  return lines;
+}
+
+Result<void> runSpec(const ProfileArgs &args, sim::TimingRecorder &recorder, Profiled &profiled) {
   auto source = readSource(args.call.spec);
   if (!source)
     return source.error();
@@ -35,14 +60,20 @@ Result<void> runSpec(const ProfileArgs &args, sim::TimingRecorder &recorder, std
   auto kernel = LoadedKernel::load(*device, *image);
   if (!kernel)
     return kernel.error();
-  title = fmt::format("{}, {}", image->sidecar.kernel.name, jobs->jobs[0].label);
+  if (source->model) {
+    auto lines = sourceLines(*source->model, compileOptions(args.call.spec));
+    if (!lines)
+      return lines.error();
+    profiled.lines = std::move(*lines);
+  }
+  profiled.title = fmt::format("{}, {}", image->sidecar.kernel.name, jobs->jobs[0].label);
   Progress progress("simulating " + jobs->jobs[0].label);
   auto result = kernel->run(jobs->jobs[0].call);
   return result ? Result<void>() : result.error();
 }
 
 Result<void> runLaunchFile(const ProfileArgs &args, sim::TimingRecorder &recorder,
-                           std::string &title) {
+                           Profiled &profiled) {
   ExecArgs exec{.codeObject = args.call.spec.path, .launch = args.launch, .options = {}};
   exec.options.threads = args.call.threads;
   exec.options.observers = &recorder;
@@ -50,7 +81,7 @@ Result<void> runLaunchFile(const ProfileArgs &args, sim::TimingRecorder &recorde
   auto report = execute(exec);
   if (!report)
     return report.error();
-  title = fmt::format("{}, {}", report->run.kernel.name, args.launch);
+  profiled.title = fmt::format("{}, {}", report->run.kernel.name, args.launch);
   return {};
 }
 
@@ -63,11 +94,11 @@ Result<void> writeText(const std::string &path, const std::string &text) {
   return Error{ErrorCode::Io, fmt::format("{}: cannot be written", path)};
 }
 
-Result<sim::TimingReport> profile(const ProfileArgs &args) {
+Result<sim::TimingReport> profile(const ProfileArgs &args, SourceLines &lines) {
   sim::TimingRecorder recorder;
-  std::string title;
-  Result<void> ran =
-      args.launch.empty() ? runSpec(args, recorder, title) : runLaunchFile(args, recorder, title);
+  Profiled profiled;
+  Result<void> ran = args.launch.empty() ? runSpec(args, recorder, profiled)
+                                         : runLaunchFile(args, recorder, profiled);
   if (!ran)
     return ran.error();
   const bool timeline = !args.trace.empty() || !args.html.empty();
@@ -79,22 +110,24 @@ Result<sim::TimingReport> profile(const ProfileArgs &args) {
     if (auto ok = writeText(args.trace, profileTrace(*report)); !ok)
       return ok.error();
   if (!args.html.empty())
-    if (auto ok = writeText(args.html, profileHtml(*report, title)); !ok)
+    if (auto ok = writeText(args.html, profileHtml(*report, profiled.lines, profiled.title)); !ok)
       return ok.error();
+  lines = std::move(profiled.lines);
   return report;
 }
 
 } // namespace
 
 int profileCommand(const ProfileArgs &args) {
-  auto report = profile(args);
+  SourceLines lines;
+  auto report = profile(args, lines);
   if (!report) {
     if (args.call.json)
       fmt::print("{}", errorAsJson(report.error()));
     return fail(report.error());
   }
   fmt::print("{}",
-             args.call.json ? sim::timingJson(*report) + "\n" : sim::timingText(*report, args.top));
+             args.call.json ? profileJson(*report, lines) : profileText(*report, lines, args.top));
   return exitOk;
 }
 

@@ -29,6 +29,7 @@ wanted = {
     "facts": "matrix unit busy" in drawn and "waves a SIMD" in drawn,
     "stall bar": drawn.count('class="legend"') == 1 and re.search(r'id="stallBar"><i title="[a-z ]+: ', drawn),
     "64 banks": len(re.findall(r'title="bank \d+', drawn)) == 64,
+    "tile ops": re.search(r"<td class=\"name\"[^>]*>[^<]*tile\.mma", drawn),
     "instructions": re.search(r"<td class=\"name\">v_mfma", drawn),
     "a timeline of some height": re.search(r'<canvas id="timeline"[^>]*height: (\d{2,})px', drawn),
 }
