@@ -66,7 +66,9 @@ WorkgroupRunner::WorkgroupRunner(const Dispatch &d)
   group_.code = d.text->code.data();
   group_.codeCount = uint32_t(d.text->code.size());
   group_.indexOfDword = d.text->indexOfDword.data();
-  group_.latestArrival = d.options.arrival == Arrival::Latest;
+  group_.latestArrival = d.options.arrival != Arrival::Instant;
+  group_.delayedLds = d.options.arrival == Arrival::Typical;
+  group_.ldsDelay = d.options.ldsDelay;
   group_.scratchBytes = d.scratchBytes;
   group_.lds = {reinterpret_cast<uint64_t>(lds_.data()), d.ldsBytes, "LDS"};
   group_.scratch = {reinterpret_cast<uint64_t>(scratch_.data()),
@@ -197,6 +199,8 @@ void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
     w.current = &i;
     ++w.executed;
     ++counts_[i.opcode];
+    if (group_.delayedLds) [[unlikely]]
+      w.completeDue();
     if (w.gprIndex) [[unlikely]]
       runIndexed(w, i);
     else

@@ -18,6 +18,7 @@ void Wave::issue(const Access &access, Counter counter) {
     return;
   }
   auto pending = std::make_shared<Access>(access);
+  pending->issued = executed;
   if (uint8_t(counter) & uint8_t(Counter::Vm))
     vmQueue.push_back(pending);
   if (uint8_t(counter) & uint8_t(Counter::Lgkm))
@@ -42,6 +43,17 @@ static void drain(Wave &w, std::deque<std::shared_ptr<Access>> &queue, uint32_t 
 void Wave::wait(uint32_t vm, uint32_t lgkm) {
   drain(*this, vmQueue, vm);
   drain(*this, lgkmQueue, lgkm);
+}
+
+/// A flat access is counted by vmcnt as well and waits for that, and what follows it for it.
+void Wave::completeDue() {
+  while (!lgkmQueue.empty() && state == WaveState::Running) {
+    const Access &oldest = *lgkmQueue.front();
+    bool flat = kOpcodes[oldest.inst->opcode].format == Format::FLAT;
+    if (oldest.complete && (flat || executed <= oldest.issued + group->ldsDelay))
+      return;
+    drain(*this, lgkmQueue, uint32_t(lgkmQueue.size() - 1));
+  }
 }
 
 uint8_t *Wave::memory(uint64_t address, uint32_t bytes, int lane) {

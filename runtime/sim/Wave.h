@@ -40,6 +40,7 @@ struct Access {
   alignas(64) uint64_t address[kLanes]; ///< memory address, or LDS byte address
   uint8_t bytes[kLanes];                ///< leading bytes inside a buffer's range; the rest reads 0
   alignas(64) LaneRow data[4];          ///< store data, compare values
+  uint64_t issued = 0;                  ///< Wave::executed at issue
 };
 
 /// Which of the two counters of s_waitcnt an access is counted by.
@@ -58,6 +59,8 @@ struct Workgroup {
   const int32_t *indexOfDword = nullptr; ///< text dword -> index in code, -1 inside an instruction
   uint32_t codeCount = 0;
   bool latestArrival = false; ///< accesses complete when s_waitcnt demands it
+  bool delayedLds = false;    ///< but what lgkmcnt counts, after ldsDelay instructions if sooner
+  uint32_t ldsDelay = 0;
 };
 
 struct Wave {
@@ -102,6 +105,8 @@ struct Wave {
   void issue(const Access &, Counter);
   /// s_waitcnt: completes the oldest accesses until no more than these are outstanding.
   void wait(uint32_t vm, uint32_t lgkm);
+  /// With delayed LDS: completes what has been outstanding for long enough.
+  void completeDue();
   /// Host pointer to `bytes` of memory, LDS (through its aperture) or scratch; null after fault().
   uint8_t *memory(uint64_t address, uint32_t bytes, int lane);
   /// Pointer into LDS; null after fault().
