@@ -99,6 +99,7 @@ void WorkgroupRunner::startWave(Wave &w, uint32_t n) {
   w.state = WaveState::Running;
   w.id = n;
   w.executed = 0;
+  w.time = 0;
   w.group = &group_;
   w.lastRegion = nullptr;
   w.vmQueue.clear();
@@ -200,7 +201,7 @@ void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
     ++w.executed;
     ++counts_[i.opcode];
     if (group_.delayedLds) [[unlikely]]
-      w.completeDue();
+      w.completeDue(i);
     if (w.gprIndex) [[unlikely]]
       runIndexed(w, i);
     else

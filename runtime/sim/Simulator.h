@@ -47,8 +47,8 @@ enum class Arrival : uint8_t {
   Instant, ///< effects at issue
   Latest,  ///< effects at the s_waitcnt that demands them (or the end of the wave)
   /// As hardware mostly does: vector memory as for Latest, LDS and scalar loads `ldsDelay`
-  /// instructions of the wave after issue, unless an s_waitcnt demands them earlier. For code that
-  /// was made right by trial on hardware and is right under neither extreme.
+  /// instructions of the wave after issue (an MFMA counts as 8), unless an s_waitcnt demands them
+  /// earlier. For code that was made right by trial on hardware and is right under neither extreme.
   Typical,
 };
 
@@ -62,7 +62,7 @@ struct RunOptions {
   int threads = 0;                ///< host threads; 0: all cores
   uint64_t instructionBudget = 0; ///< per wave; 0: 2^31, which no real kernel meets
   Arrival arrival = Arrival::Instant;
-  uint32_t ldsDelay = 12; ///< of Arrival::Typical; hardware's 64 to 128 cycles are about that many
+  uint32_t ldsDelay = 12; ///< of Arrival::Typical; an LDS round trip takes 48 cycles or more
   Schedule schedule = Schedule::ToBarrier;
   uint32_t quantum = 20; ///< longest turn of Schedule::Random
   uint64_t seed = 1;

@@ -3,6 +3,9 @@
 
 namespace attune::sim {
 
+/// The next MFMA cannot start for 4 to 16 times the four cycles that other instructions take.
+static constexpr uint32_t kMfmaTime = 8;
+
 void Wave::fault(std::string message, int lane) {
   if (state == WaveState::Faulted)
     return;
@@ -18,7 +21,7 @@ void Wave::issue(const Access &access, Counter counter) {
     return;
   }
   auto pending = std::make_shared<Access>(access);
-  pending->issued = executed;
+  pending->issued = time;
   if (uint8_t(counter) & uint8_t(Counter::Vm))
     vmQueue.push_back(pending);
   if (uint8_t(counter) & uint8_t(Counter::Lgkm))
@@ -46,14 +49,15 @@ void Wave::wait(uint32_t vm, uint32_t lgkm) {
 }
 
 /// A flat access is counted by vmcnt as well and waits for that, and what follows it for it.
-void Wave::completeDue() {
+void Wave::completeDue(const Inst &next) {
   while (!lgkmQueue.empty() && state == WaveState::Running) {
     const Access &oldest = *lgkmQueue.front();
     bool flat = kOpcodes[oldest.inst->opcode].format == Format::FLAT;
-    if (oldest.complete && (flat || executed <= oldest.issued + group->ldsDelay))
-      return;
+    if (oldest.complete && (flat || time < oldest.issued + group->ldsDelay))
+      break;
     drain(*this, lgkmQueue, uint32_t(lgkmQueue.size() - 1));
   }
+  time += kOpcodes[next.opcode].format == Format::MAI ? kMfmaTime : 1;
 }
 
 uint8_t *Wave::memory(uint64_t address, uint32_t bytes, int lane) {
