@@ -60,14 +60,22 @@ inline constexpr Policy kReverse{"instant, reverse", attune::sim::Arrival::Insta
 /// The nearest to hardware, where the waves of a workgroup issue in turns of a few instructions.
 inline constexpr Policy kFine{"instant, short turns", attune::sim::Arrival::Instant,
                               attune::sim::Schedule::Random};
+/// The same, with memory as late and LDS as early as hardware mostly has them.
+inline constexpr Policy kTypical{"typical, short turns", attune::sim::Arrival::Typical,
+                                 attune::sim::Schedule::Random};
+inline constexpr Policy kTypicalToBarrier{"typical, to barrier", attune::sim::Arrival::Typical,
+                                          attune::sim::Schedule::ToBarrier};
+inline constexpr Policy kTypicalReverse{"typical, reverse", attune::sim::Arrival::Typical,
+                                        attune::sim::Schedule::Reverse};
 inline constexpr Policy kLatest{"latest, to barrier", attune::sim::Arrival::Latest,
                                 attune::sim::Schedule::ToBarrier};
 inline constexpr Policy kLatestReverse{"latest, reverse", attune::sim::Arrival::Latest,
                                        attune::sim::Schedule::Reverse};
 inline constexpr Policy kLatestFine{"latest, short turns", attune::sim::Arrival::Latest,
                                     attune::sim::Schedule::Random};
-inline constexpr Policy kPolicies[] = {kToBarrier, kReverse,       kFine,
-                                       kLatest,    kLatestReverse, kLatestFine};
+inline constexpr Policy kPolicies[] = {kToBarrier,        kReverse,        kFine,
+                                       kTypicalToBarrier, kTypicalReverse, kTypical,
+                                       kLatest,           kLatestReverse,  kLatestFine};
 
 /// One code object in a simulator of its own, and the buffers of its launches.
 class CodeObject {
