@@ -68,7 +68,9 @@ WorkgroupRunner::WorkgroupRunner(const Dispatch &d)
   group_.code = d.text->code.data();
   group_.codeCount = uint32_t(d.text->code.size());
   group_.indexOfDword = d.text->indexOfDword.data();
-  group_.latestArrival = d.options.arrival == Arrival::Latest;
+  group_.latestArrival = d.options.arrival != Arrival::Instant;
+  group_.delayedLds = d.options.arrival == Arrival::Typical;
+  group_.ldsDelay = d.options.ldsDelay;
   group_.scratchBytes = d.scratchBytes;
   group_.lds = {reinterpret_cast<uint64_t>(lds_.data()), d.ldsBytes, "LDS"};
   group_.scratch = {reinterpret_cast<uint64_t>(scratch_.data()),
@@ -104,6 +106,7 @@ void WorkgroupRunner::startWave(Wave &w, uint32_t n) {
   w.state = WaveState::Running;
   w.id = n;
   w.executed = 0;
+  w.time = 0;
   w.group = &group_;
   w.lastRegion = nullptr;
   w.vmQueue.clear();
@@ -209,6 +212,8 @@ template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
     }
     ++w.executed;
     ++counts_[i.opcode];
+    if (group_.delayedLds) [[unlikely]]
+      w.completeDue(i);
     if (w.gprIndex) [[unlikely]]
       runIndexed(w, i);
     else

@@ -21,9 +21,9 @@
 //
 // Two policies choose among behaviours that hardware permits; a race-free kernel gives the same
 // bits under all:
-//   Arrival   when a load's data, a store or an LDS-DMA takes effect: at issue, or as late as its
-//   s_waitcnt allows Schedule  which wave of a workgroup runs next: each to its barrier, in
-//   reverse, or in random short turns
+//   Arrival   when a load's data, a store or an LDS-DMA takes effect: at issue, as late as its
+//   s_waitcnt allows, or in between Schedule  which wave of a workgroup runs next: each to its
+//   barrier, in reverse, or in random short turns
 //
 // A fault (access outside every buffer, unknown opcode, barrier that not every wave reaches,
 // budget) ends the launch with ErrorCode::SimFault. When several workgroups fault, the one with the
@@ -46,6 +46,10 @@ namespace attune::sim {
 enum class Arrival : uint8_t {
   Instant, ///< effects at issue
   Latest,  ///< effects at the s_waitcnt that demands them (or the end of the wave)
+  /// As hardware mostly does: vector memory as for Latest, LDS and scalar loads `ldsDelay`
+  /// instructions of the wave after issue (an MFMA counts as 8), unless an s_waitcnt demands them
+  /// earlier. For code that was made right by trial on hardware and is right under neither extreme.
+  Typical,
 };
 
 enum class Schedule : uint8_t {
@@ -60,6 +64,7 @@ struct RunOptions {
   int threads = 0;                ///< host threads; 0: all cores
   uint64_t instructionBudget = 0; ///< per wave; 0: 2^31, which no real kernel meets
   Arrival arrival = Arrival::Instant;
+  uint32_t ldsDelay = 12; ///< of Arrival::Typical; an LDS round trip takes 48 cycles or more
   Schedule schedule = Schedule::ToBarrier;
   uint32_t quantum = 20; ///< longest turn of Schedule::Random
   uint64_t seed = 1;
