@@ -83,7 +83,7 @@ class Cli(unittest.TestCase):
         command, _ = self.example()
         self.assertIn("policies: arrival", self.refused(*command, "--policy", "speed=1"))
         self.assertIn("--launch is required", self.refused("exec", "vadd.co"))
-        self.assertIn("instruction budget", self.attune(*command, "--budget", "3", code=1).stderr)
+        self.assertIn("its budget", self.attune(*command, "--budget", "3", code=1).stderr)
         text = (self.folder / "vadd.json").read_text()
         (self.folder / "vadd.json").write_text(text.replace('"i32"', '"i31"'))
         self.assertIn("vadd.json: args[3].kind: no kind is called i31", self.refused(*command))
