@@ -65,11 +65,15 @@ void Replay::report(TimingReport &r) const {
 
 namespace {
 
-ChipLoad chipLoad(const LaunchTrace &t, uint64_t workgroups, const TimingParams &p) {
+ChipLoad chipLoad(const LaunchTrace &t, uint64_t workgroups, const TimingOptions &options) {
+  const TimingParams &p = options.params;
   ChipLoad load;
   for (const auto &[id, lines] : t.footprints)
     for (uint64_t line : lines)
       ++load.sharers[line];
+  if (options.sharers)
+    for (auto &[line, count] : load.sharers)
+      count = options.sharers;
   load.fitsL2 = load.sharers.size() * uint64_t(p.lineBytes) <= uint64_t(p.l2Bytes);
   load.activeCus = double(std::min<uint64_t>(workgroups, uint64_t(p.cus())));
   return load;
@@ -146,7 +150,7 @@ Result<TimingReport> simulateTiming(const TimingRecorder &recorder, const Timing
                              r.kernel, r.occupancy.limit)};
   r.workgroups = options.workgroups ? options.workgroups : trace.executed.size();
   r.residentWorkgroups = int(trace.workgroups.size());
-  ChipLoad load = chipLoad(trace, r.workgroups, options.params);
+  ChipLoad load = chipLoad(trace, r.workgroups, options);
   Replay replay(trace, options.params, load, options.timeline);
   for (const auto &[id, g] : trace.workgroups)
     replay.add(g);
