@@ -120,12 +120,12 @@ void extrapolate(TimingReport &r, const LaunchTrace &t, const TimingParams &p) {
   r.kernelClk = dispatchClk(durations, std::max(1, r.residentWorkgroups), p);
   r.flops = work.flops * scale;
   r.bytes = r.vmemBytes * scale;
-  double busy = r.loop.found ? r.loop.matrixBusy : r.matrixBusy;
-  r.clockMhz = std::clamp(p.clockA + p.clockB * busy, p.clockLo, p.clockHi);
+  constexpr double kSimds = 4;
+  r.chipBusy = work.clk * scale / (double(r.kernelClk) * kSimds * p.cus());
+  r.clockMhz = std::clamp(p.clockA + p.clockB * r.chipBusy, p.clockLo, p.clockHi);
   r.seconds = double(r.kernelClk) / (r.clockMhz * 1e6);
   r.tflops = r.flops / r.seconds * 1e-12;
   r.bytesPerSecond = r.bytes / r.seconds;
-  constexpr double kSimds = 4;
   if (work.clk > 0)
     r.matrixPeakTflops = work.flops / work.clk * kSimds * p.cus() * r.clockMhz * 1e-6;
   double fromMemory = r.bytes * (1 - r.l1HitRate) * (1 - r.l2HitRate);

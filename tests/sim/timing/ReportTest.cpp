@@ -118,8 +118,9 @@ TEST_CASE("resident workgroups are replayed together") {
 TEST_CASE("the clock model is stated and used") {
   TimingReport r = timeSnippet({.body = kLoop});
   TimingParams p;
-  CHECK(r.clockMhz == Catch::Detail::Approx(p.clockA + p.clockB * r.loop.matrixBusy));
+  CHECK(r.clockMhz == Catch::Detail::Approx(p.clockA + p.clockB * r.chipBusy));
   CHECK(r.seconds == Catch::Detail::Approx(double(r.kernelClk) / r.clockMhz * 1e-6));
+  CHECK(r.chipBusy == Catch::Detail::Approx(10 * 32 / (double(r.kernelClk) * 4 * 256)));
   CHECK(r.flops == 10 * 32768);
   CHECK(r.tflops == Catch::Detail::Approx(r.flops / r.seconds * 1e-12));
 }
