@@ -36,8 +36,9 @@ bool Replay::run() {
     if (clk == kNever)
       return false;
     lds_.advance(clk);
-    for (SimdUnits &s : simds_)
-      offer(s, clk);
+    std::array<int, kSimds> order = order_;
+    for (int simd : order)
+      offer(simds_[size_t(simd)], clk);
   }
   return true;
 }
@@ -56,6 +57,12 @@ void Replay::offer(SimdUnits &s, uint64_t clk) {
       w->tryAt = nextSlot(n.at);
       charge(*w, n.reason, w->tryAt - clk);
     }
+}
+
+/// The SIMD has used a memory queue that others wait for: they come first from the next slot on.
+void Replay::yieldMemory(int simd) {
+  auto at = std::find(order_.begin(), order_.end(), simd);
+  std::rotate(at, at + 1, order_.end());
 }
 
 void Replay::charge(WaveSlot &w, Stall reason, uint64_t clk) {
@@ -161,9 +168,11 @@ void Replay::issue(WaveSlot &w, uint64_t clk) {
     break;
   case Unit::Lds:
     issueLds(w, i, clk);
+    yieldMemory(w.simd);
     break;
   case Unit::Vmem:
     issueVmem(w, i, clk);
+    yieldMemory(w.simd);
     break;
   case Unit::Smem:
     if (const TraceAccess *a = access(w))

@@ -91,6 +91,7 @@ private:
   void arrive(WaveSlot &, uint64_t clk);
   void release(int group, uint64_t clk);
   void finish(WaveSlot &, uint64_t clk);
+  void yieldMemory(int simd);
   void offer(SimdUnits &, uint64_t clk);
   void charge(WaveSlot &, Stall, uint64_t clk);
   void count(WaveSlot &, uint64_t clk);
@@ -106,6 +107,7 @@ private:
   MemoryUnit memory_;
   std::vector<std::unique_ptr<WaveSlot>> waves_;
   std::array<SimdUnits, kSimds> simds_;
+  std::array<int, kSimds> order_ = {0, 1, 2, 3}; ///< of slots; who used memory last comes last
   std::vector<Group> groups_;
   std::vector<InstReport> insts_;                                        ///< by index of the text
   std::map<std::pair<uint32_t, uint32_t>, std::vector<LoopMark>> loops_; ///< by branch and wave

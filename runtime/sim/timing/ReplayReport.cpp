@@ -65,11 +65,15 @@ void Replay::report(TimingReport &r) const {
 
 namespace {
 
-ChipLoad chipLoad(const LaunchTrace &t, uint64_t workgroups, const TimingParams &p) {
+ChipLoad chipLoad(const LaunchTrace &t, uint64_t workgroups, const TimingOptions &options) {
+  const TimingParams &p = options.params;
   ChipLoad load;
   for (const auto &[id, lines] : t.footprints)
     for (uint64_t line : lines)
       ++load.sharers[line];
+  if (options.sharers)
+    for (auto &[line, count] : load.sharers)
+      count = options.sharers;
   load.fitsL2 = load.sharers.size() * uint64_t(p.lineBytes) <= uint64_t(p.l2Bytes);
   load.activeCus = double(std::min<uint64_t>(workgroups, uint64_t(p.cus())));
   return load;
@@ -116,12 +120,12 @@ void extrapolate(TimingReport &r, const LaunchTrace &t, const TimingParams &p) {
   r.kernelClk = dispatchClk(durations, std::max(1, r.residentWorkgroups), p);
   r.flops = work.flops * scale;
   r.bytes = r.vmemBytes * scale;
-  double busy = r.loop.found ? r.loop.matrixBusy : r.matrixBusy;
-  r.clockMhz = std::clamp(p.clockA + p.clockB * busy, p.clockLo, p.clockHi);
+  constexpr double kSimds = 4;
+  r.chipBusy = work.clk * scale / (double(r.kernelClk) * kSimds * p.cus());
+  r.clockMhz = std::clamp(p.clockA + p.clockB * r.chipBusy, p.clockLo, p.clockHi);
   r.seconds = double(r.kernelClk) / (r.clockMhz * 1e6);
   r.tflops = r.flops / r.seconds * 1e-12;
   r.bytesPerSecond = r.bytes / r.seconds;
-  constexpr double kSimds = 4;
   if (work.clk > 0)
     r.matrixPeakTflops = work.flops / work.clk * kSimds * p.cus() * r.clockMhz * 1e-6;
   double fromMemory = r.bytes * (1 - r.l1HitRate) * (1 - r.l2HitRate);
@@ -146,7 +150,7 @@ Result<TimingReport> simulateTiming(const TimingRecorder &recorder, const Timing
                              r.kernel, r.occupancy.limit)};
   r.workgroups = options.workgroups ? options.workgroups : trace.executed.size();
   r.residentWorkgroups = int(trace.workgroups.size());
-  ChipLoad load = chipLoad(trace, r.workgroups, options.params);
+  ChipLoad load = chipLoad(trace, r.workgroups, options);
   Replay replay(trace, options.params, load, options.timeline);
   for (const auto &[id, g] : trace.workgroups)
     replay.add(g);

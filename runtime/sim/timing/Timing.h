@@ -26,10 +26,13 @@
 namespace attune::sim {
 
 struct TimingOptions {
-  TimingParams params;
+  TimingParams params = {};
   /// Workgroups of the launch to be timed; 0: those that ran. A kernel whose workgroups are alike
   /// can be run with a few and timed with many.
   uint64_t workgroups = 0;
+  /// How many workgroups of an XCD touch the same lines; 0: counted in those that ran. Of use when
+  /// fewer ran than are timed.
+  uint32_t sharers = 0;
   /// Instructions and accesses in the order of issue, in TimingReport::timeline.
   bool timeline = false;
 };

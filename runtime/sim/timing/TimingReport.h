@@ -75,6 +75,7 @@ struct TimingReport {
 
   // The whole launch, by the dispatcher's rules and the clock model
   uint64_t kernelClk = 0;
+  double chipBusy = 0; ///< fraction of the time, of all matrix units: what the power cap follows
   double clockMhz = 0, seconds = 0;
   double flops = 0, bytes = 0; ///< of all workgroups; matrix flops only
   double tflops = 0, bytesPerSecond = 0;

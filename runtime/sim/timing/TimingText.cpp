@@ -58,9 +58,10 @@ std::string timingText(const TimingReport &r, size_t hottest) {
                   "{:.0f} B ({:.1f} B/clk)\n",
                   r.vmemBytes, r.vmemBytes / double(r.clk), 100 * r.l1HitRate, 100 * r.l2HitRate,
                   r.ldsBytes, r.ldsBytes / double(r.clk));
-  text += fmt::format("  launch    {} clk; at {:.0f} MHz (clock model) {:.1f} us, {:.1f} TFLOPS, "
-                      "{:.2f} TB/s\n",
-                      r.kernelClk, r.clockMhz, 1e6 * r.seconds, r.tflops, 1e-12 * r.bytesPerSecond);
+  text += fmt::format("  launch    {} clk, matrix units busy {:.1f} %; at {:.0f} MHz (clock model) "
+                      "{:.1f} us, {:.1f} TFLOPS, {:.2f} TB/s\n",
+                      r.kernelClk, 100 * r.chipBusy, r.clockMhz, 1e6 * r.seconds, r.tflops,
+                      1e-12 * r.bytesPerSecond);
   if (r.flops > 0)
     text += fmt::format("  roofline  matrix unit {:.0f} TFLOPS at that clock, memory {}\n",
                         r.matrixPeakTflops,
@@ -97,13 +98,10 @@ std::string timingJson(const TimingReport &r) {
                  {"ldsBytes", r.ldsBytes},
                  {"l1HitRate", r.l1HitRate},
                  {"l2HitRate", r.l2HitRate}};
-  j["launch"] = {{"clk", r.kernelClk},
-                 {"clockMhz", r.clockMhz},
-                 {"seconds", r.seconds},
-                 {"flops", r.flops},
-                 {"tflops", r.tflops},
-                 {"bytes", r.bytes},
-                 {"bytesPerSecond", r.bytesPerSecond}};
+  j["launch"] = {{"clk", r.kernelClk},     {"matrixBusy", r.chipBusy},
+                 {"clockMhz", r.clockMhz}, {"seconds", r.seconds},
+                 {"flops", r.flops},       {"tflops", r.tflops},
+                 {"bytes", r.bytes},       {"bytesPerSecond", r.bytesPerSecond}};
   j["roofline"] = {{"matrixTflops", r.matrixPeakTflops}, {"memoryTflops", r.memoryPeakTflops}};
   j["stalls"] = stallJson(r.stalls);
   j["ldsBankDwords"] = r.bankDwords;

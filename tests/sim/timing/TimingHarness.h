@@ -11,11 +11,11 @@ struct Snippet {
   uint32_t threads = 64;
   uint32_t lds = 65536;
   attune::sim::TimingOptions options = {};
-  std::string extra = ""; ///< further directives of the kernel descriptor
+  std::string text = ""; ///< a whole kernel "k" in place of `body`
 };
 
 /// The report of one workgroup, with its timeline. s[0:1] points to the address of a buffer of
-/// 64 KiB.
+/// 1 MiB.
 attune::sim::TimingReport timeSnippet(const Snippet &);
 
 /// Clk from the first to the last issue of wave 0's instructions with this mnemonic, divided by the
