@@ -98,6 +98,16 @@ void addCall(CLI::App &app, RunArgs &args, Raw &raw) {
       ->check(CLI::NonNegativeNumber);
 }
 
+constexpr auto strictHelp =
+    "Find missing waits, LDS races, wait states and undefined values (docs/strict.md)";
+
+void addPolicy(CLI::App &app, Raw &raw) {
+  app.add_option(
+      "--policy", raw.policy,
+      "arrival=instant|latest|typical,schedule=to-barrier|reverse|random,quantum=N,seed=N: "
+      "which of the behaviours that hardware permits");
+}
+
 void addRun(CLI::App &root, RunArgs &args, Raw &raw) {
   CLI::App *app = root.add_subcommand(
       "run", "Compile a spec, run it on the gfx950 simulator, compare with float64");
@@ -105,6 +115,8 @@ void addRun(CLI::App &root, RunArgs &args, Raw &raw) {
           "A spec (.attn), an attn.kernel (.mlir) or a compiled kernel (.hsaco)");
   addCall(*app, args, raw);
   app->add_option("--out", args.output, "Save out and lse as .npz");
+  addPolicy(*app, raw);
+  app->add_flag("--strict", args.strict, strictHelp);
   app->add_flag("--check", args.check, "Compare out and lse with the float64 oracle");
   app->add_flag("--json", args.json, "Print one JSON object");
 }
@@ -119,17 +131,19 @@ void addExec(CLI::App &root, ExecArgs &args, Raw &raw) {
       ->check(CLI::NonNegativeNumber);
   app->add_option("--budget", args.options.instructionBudget,
                   "Stop a wave after this many instructions (0: 2^31)");
-  app->add_option("--policy", raw.policy,
-                  "arrival=instant|latest,schedule=to-barrier|reverse|random,quantum=N,seed=N: "
-                  "which of the behaviours that hardware permits");
+  addPolicy(*app, raw);
+  auto *strict = app->add_flag("--strict", args.strict, strictHelp);
+  app->add_flag("--timing", args.timing,
+                "Time it by the model of one compute unit (attune profile has more)")
+      ->excludes(strict);
   app->add_flag("--stats", args.stats, "Count instructions, MFMA and opcodes");
   app->add_flag("--json", args.json, "Print one JSON object");
 }
 
-void finishExec(ExecArgs &args, const Raw &raw) {
+void finishPolicy(sim::RunOptions &options, const Raw &raw) {
   if (!raw.policy)
     return;
-  if (auto ok = parsePolicy(*raw.policy, args.options); !ok)
+  if (auto ok = parsePolicy(*raw.policy, options); !ok)
     throw CLI::ValidationError(ok.error().message);
 }
 
@@ -219,9 +233,10 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
       line.compile = compile;
     } else if (app.got_subcommand("run")) {
       finishRun(run, raw);
+      finishPolicy(run.policy, raw);
       line.run = run;
     } else if (app.got_subcommand("exec")) {
-      finishExec(exec, raw);
+      finishPolicy(exec.options, raw);
       line.exec = exec;
     } else if (app.got_subcommand("profile")) {
       finishRun(profile.call, raw);

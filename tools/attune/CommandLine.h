@@ -39,7 +39,8 @@ struct RunArgs {
   std::map<std::string, double> scalars;
   uint64_t seed = 1;
   int threads = 0;
-  bool check = false, json = false;
+  sim::RunOptions policy; ///< of arrival and schedule
+  bool check = false, strict = false, json = false;
 };
 
 /// A spec with a call, or a code object with a launch file.
