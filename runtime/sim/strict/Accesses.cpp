@@ -13,10 +13,16 @@
 namespace attune::sim::strict {
 namespace {
 
+bool twoParts(const Inst &i) { return i.run == dsRead2 || i.run == dsWrite2; }
+bool transposing(const Inst &i) {
+  return i.run == dsReadB64TrB16 || i.run == dsReadB64TrB8 || i.run == dsReadB64TrB4 ||
+         i.run == dsReadB96TrB6;
+}
+
 unsigned alignmentOf(const Inst &i, const Facts &f) {
   if (f.atomic)
     return i.memBytes;
-  if (kOpcodes[i.opcode].mnemonic.find("_tr_b") != std::string_view::npos && i.memBytes == 8)
+  if (transposing(i) && i.memBytes == 8)
     return 8;
   return std::min<unsigned>(i.memBytes, 4);
 }
@@ -138,6 +144,8 @@ void Watch::ldsAccess(Wave &w, const Access &a, const Facts &f, Pending &p) {
                                      : LdsAccess::Read;
   uint32_t op = lds_.add(i, w.id, access);
   p.ldsOp = op;
+  if (wholeLds(w, a, f, op))
+    return;
   LdsConflict met;
   if (access == LdsAccess::Read)
     ldsRead(w, a, op, met);
@@ -147,13 +155,42 @@ void Watch::ldsAccess(Wave &w, const Access &a, const Facts &f, Pending &p) {
     conflict(w, i, *met.other, met);
 }
 
+/// The common case: all lanes, whole aligned dwords, defined data, and nobody else was there.
+bool Watch::wholeLds(const Wave &w, const Access &a, const Facts &f, uint32_t op) {
+  const Inst &i = *a.inst;
+  bool dma = i.flags & ToLds, own = false;
+  if (a.exec != kAllLanes || i.memBytes < 4 || f.space == Space::Flat || twoParts(i))
+    return false;
+  const Scoreboard &s = boards_[w.id];
+  for (const Pending &p : s.pending)
+    own |= p.ldsOp && p.ldsOp != op && bool(p.inst->flags & ToLds) != dma;
+  uint64_t ldsBytes = w.group->lds.bytes;
+  if (dma)
+    return a.ldsBase % 4 == 0 && uint64_t(a.ldsBase) + kLanes * i.memBytes <= ldsBytes &&
+           lds_.writeRange(op, a.ldsBase, kLanes * i.memBytes, own);
+  uint64_t low = 0, high = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    low |= uint32_t(a.address[l]);
+    high = std::max<uint64_t>(high, uint32_t(a.address[l]));
+  }
+  if (low & (alignmentOf(i, f) - 1) || high + i.memBytes > ldsBytes)
+    return false;
+  if (!f.store)
+    return lds_.readWhole(op, a.address, i.memBytes / 4, own);
+  const Operand &data = i.src[1];
+  const Cell *cell = &s.cells[data.index + (data.kind == OperandKind::Agpr ? accumOffset_ : 0)];
+  uint64_t undefined = 0;
+  for (unsigned c = 0; c < data.dwords; ++c)
+    undefined |= cell[c].undefined;
+  return !undefined && lds_.writeWhole(op, a.address, i.memBytes / 4, own);
+}
+
 /// Byte offsets of the one or two parts of a lane's LDS access.
 struct Watch::LdsParts {
   unsigned count = 1;
   uint32_t offset[2] = {0, 0};
   explicit LdsParts(const Inst &i) {
-    std::string_view m = kOpcodes[i.opcode].mnemonic;
-    if (!m.starts_with("ds_read2") && !m.starts_with("ds_write2"))
+    if (!twoParts(i))
       return;
     count = 2;
     for (unsigned n = 0; n < 2; ++n)
@@ -167,7 +204,7 @@ void Watch::ldsRead(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
   const LdsParts parts(i);
   Cell *dst =
       &boards_[w.id].cells[i.dst.index + (i.dst.kind == OperandKind::Agpr ? accumOffset_ : 0)];
-  bool transposes = kOpcodes[i.opcode].mnemonic.find("_tr_b") != std::string_view::npos;
+  bool transposes = transposing(i);
   unsigned align = alignmentOf(i, factsAt(i)), words = std::max(1, i.memBytes / 4);
   int crooked = -1;
   for (uint64_t left = a.exec; left; left &= left - 1) {

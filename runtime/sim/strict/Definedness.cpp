@@ -155,6 +155,16 @@ void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
     merge(dst[1], hi, lanes);
     return;
   }
+  case Flow::Carries: {
+    uint64_t lo = 0;
+    for (unsigned n = 0; n < 3; ++n)
+      lo |= lanesOf(w, i, n, isVector(i.src[n]) ? 0 : -1);
+    merge(dst[0], lo, lanes);
+    merge(dst[1], u, lanes);
+    if (f.writes > 1)
+      setScalar(f.write[1], u & lanes);
+    return;
+  }
   case Flow::Select: {
     uint64_t mask = scalar64(w, i, i.src[2]);
     u = (lanesOf(w, i, 0) & ~mask) | (lanesOf(w, i, 1) & mask) | lanesOf(w, i, 2);

@@ -205,6 +205,8 @@ void Builder::valu() {
 }
 
 void Builder::valuFlow() {
+  bool carries = op_.run == vMadU64U32 || op_.run == vMadI64I32 || op_.run == vLshlAddU64 ||
+                 op_.run == vLshlrevB64;
   bool packed = op_.format == Format::VOP3P && op_.signature.starts_with("q=");
   if (i_.dst.kind == OperandKind::None)
     f_.flow = Flow::None;
@@ -225,7 +227,10 @@ void Builder::valuFlow() {
   else if (i_.dst.kind == OperandKind::Sgpr)
     f_.flow = Flow::Compare;
   else
-    f_.flow = packed ? Flow::Halves : op_.run == vMovB64 ? Flow::Dwords : Flow::Lanes;
+    f_.flow = packed               ? Flow::Halves
+              : op_.run == vMovB64 ? Flow::Dwords
+              : carries            ? Flow::Carries
+                                   : Flow::Lanes;
 }
 
 void Builder::matrix() {

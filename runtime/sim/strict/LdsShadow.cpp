@@ -1,5 +1,6 @@
 #include "runtime/sim/strict/LdsShadow.h"
 #include <algorithm>
+#include <type_traits>
 
 namespace attune::sim::strict {
 namespace {
@@ -11,6 +12,7 @@ void LdsShadow::prepare(uint32_t bytes, uint32_t waves, bool narrow) {
   units_ = (bytes + unitBytes() - 1) >> shift_;
   waves_ = waves;
   written_.assign(units_, kUndefined);
+  lastRead_.assign(waves, 0);
   read_.assign(waves, std::vector<uint32_t>(units_));
   updated_.assign(waves, {});
   atomics_ = false;
@@ -18,21 +20,21 @@ void LdsShadow::prepare(uint32_t bytes, uint32_t waves, bool narrow) {
 
 void LdsShadow::begin() {
   std::ranges::fill(written_, kUndefined);
-  for (auto *table : {&read_, &updated_})
-    for (auto &each : *table)
-      std::ranges::fill(each, 0);
-  ops_.assign(1, {}); // number 0: no access
+  base_ += uint32_t(ops_.size()); // what earlier workgroups did is behind the floor
+  ops_.clear();
+  if (base_ > kMaxOps / 2)
+    forget();
   epoch_ = 0;
-  floor_ = 1 << 4;
+  floor_ = base_ << 4;
 }
 
 void LdsShadow::released(uint32_t oldest) {
   ++epoch_;
-  floor_ = (oldest ? oldest : uint32_t(ops_.size())) << 4;
+  floor_ = (oldest ? oldest : base_ + uint32_t(ops_.size())) << 4;
 }
 
 uint32_t LdsShadow::add(const Inst &i, uint32_t wave, LdsAccess access) {
-  if (ops_.size() > kMaxOps)
+  if (base_ + ops_.size() > kMaxOps)
     forget();
   if (access == LdsAccess::Atomic && !atomics_) {
     atomics_ = true;
@@ -40,23 +42,25 @@ uint32_t LdsShadow::add(const Inst &i, uint32_t wave, LdsAccess access) {
       each.assign(units_, 0);
   }
   ops_.push_back({.inst = &i, .wave = wave, .access = access, .issued = epoch_});
-  return uint32_t(ops_.size() - 1);
+  return base_ + uint32_t(ops_.size() - 1);
 }
 
-/// Out of numbers: what happened so far is taken as ordered.
+/// Out of numbers: they start anew, and what happened so far is taken as ordered.
 void LdsShadow::forget() {
   for (uint32_t &w : written_)
     w &= kUndefined;
   for (auto *table : {&read_, &updated_})
     for (auto &each : *table)
       std::ranges::fill(each, 0);
-  std::ranges::fill(ops_, LdsOp{.done = 0});
-  ops_.resize(1);
+  std::ranges::fill(lastRead_, 0);
+  ops_.clear();
+  base_ = 1;
+  floor_ = base_ << 4;
 }
 
 void LdsShadow::check(uint32_t key, const LdsOp &op, uint32_t unit, int lane,
                       LdsConflict &conflict) const {
-  const LdsOp &other = ops_[key >> 4];
+  const LdsOp &other = at(key >> 4);
   if (conflict.other)
     return;
   bool same = other.wave == op.wave;
@@ -75,10 +79,11 @@ void LdsShadow::checkAll(const Table &table, const LdsOp &op, uint32_t unit, int
 
 unsigned LdsShadow::read(uint32_t n, uint32_t address, uint32_t bytes, int lane,
                          LdsConflict &conflict) {
-  const LdsOp &op = ops_[n];
+  const LdsOp &op = at(n);
   uint32_t key = keyOf(n), first = address >> shift_;
   uint32_t last = std::min((address + bytes - 1) >> shift_, units_ - 1);
   unsigned undefined = 0;
+  lastRead_[op.wave] = key;
   for (uint32_t u = first; u <= last; ++u) {
     uint32_t w = written_[u];
     if (w >= floor_) {
@@ -96,7 +101,7 @@ unsigned LdsShadow::read(uint32_t n, uint32_t address, uint32_t bytes, int lane,
 
 void LdsShadow::write(uint32_t n, uint32_t address, uint32_t bytes, int lane, unsigned undefined,
                       LdsConflict &conflict) {
-  const LdsOp &op = ops_[n];
+  const LdsOp &op = at(n);
   bool atomic = op.access == LdsAccess::Atomic;
   uint32_t key = keyOf(n), first = address >> shift_;
   uint32_t last = std::min((address + bytes - 1) >> shift_, units_ - 1);
@@ -114,6 +119,82 @@ void LdsShadow::write(uint32_t n, uint32_t address, uint32_t bytes, int lane, un
       written_[u] = key | mark;
     }
   }
+}
+
+bool LdsShadow::readWhole(uint32_t n, const uint64_t *address, unsigned words, bool own) {
+  if (shift_ != 2 || atomics_)
+    return false;
+  uint32_t wave = at(n).wave, key = keyOf(n), hit = 0;
+  uint32_t *read = read_[wave].data();
+  auto each = [&](auto count) {
+    for (int l = 0; l < kLanes; ++l) {
+      uint32_t u = uint32_t(address[l]) / 4;
+      for (unsigned k = 0; k < count; ++k) {
+        uint32_t w = written_[u + k];
+        hit |= uint32_t(w >= floor_) & (uint32_t((w & 15) != wave) | w >> 31 | uint32_t(own));
+        read[u + k] = key;
+      }
+    }
+  };
+  if (words == 4)
+    each(std::integral_constant<unsigned, 4>());
+  else if (words == 2)
+    each(std::integral_constant<unsigned, 2>());
+  else
+    each(words);
+  lastRead_[wave] = key;
+  return !hit;
+}
+
+/// Has a wave whose reads matter to a write of `op` read, in this epoch, what anyIn(its reads)
+/// finds?
+template <class Fn> bool LdsShadow::readersMatter(const LdsOp &op, bool own, Fn anyIn) const {
+  for (uint32_t w = 0; w < waves_; ++w)
+    if (lastRead_[w] >= floor_ && (own || w != op.wave) && anyIn(read_[w].data()))
+      return true;
+  return false;
+}
+
+bool LdsShadow::writeWhole(uint32_t n, const uint64_t *address, unsigned words, bool own) {
+  const LdsOp &op = at(n);
+  if (shift_ != 2 || atomics_ || op.access == LdsAccess::Atomic)
+    return false;
+  auto any = [&](const uint32_t *table, uint32_t bits, uint32_t except) {
+    uint32_t hit = 0;
+    for (int l = 0; l < kLanes; ++l)
+      for (unsigned k = 0; k < words; ++k) {
+        uint32_t w = table[uint32_t(address[l]) / 4 + k] & bits;
+        hit |= uint32_t(w >= floor_) & uint32_t((w & 15) != except);
+      }
+    return hit != 0;
+  };
+  if (any(written_.data(), ~kUndefined, own ? ~0u : op.wave) ||
+      readersMatter(op, own, [&](const uint32_t *read) { return any(read, ~0u, ~0u); }))
+    return false;
+  for (int l = 0; l < kLanes; ++l)
+    for (unsigned k = 0; k < words; ++k)
+      written_[uint32_t(address[l]) / 4 + k] = keyOf(n);
+  return true;
+}
+
+bool LdsShadow::writeRange(uint32_t n, uint32_t address, uint32_t bytes, bool own) {
+  const LdsOp &op = at(n);
+  if (atomics_)
+    return false;
+  uint32_t first = address >> shift_, count = bytes >> shift_;
+  auto any = [&](const uint32_t *table, uint32_t bits, uint32_t except) {
+    uint32_t hit = 0;
+    for (uint32_t u = first; u < first + count; ++u) {
+      uint32_t w = table[u] & bits;
+      hit |= uint32_t(w >= floor_) & uint32_t((w & 15) != except);
+    }
+    return hit != 0;
+  };
+  if (any(written_.data(), ~kUndefined, own ? ~0u : op.wave) ||
+      readersMatter(op, own, [&](const uint32_t *read) { return any(read, ~0u, ~0u); }))
+    return false;
+  std::fill_n(written_.begin() + first, count, keyOf(n));
+  return true;
 }
 
 } // namespace attune::sim::strict

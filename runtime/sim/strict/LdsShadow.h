@@ -48,28 +48,44 @@ public:
   void released(uint32_t oldest);
   /// A new access of `wave`; returns its number, from 1.
   uint32_t add(const Inst &, uint32_t wave, LdsAccess);
-  void done(uint32_t op) { ops_[op].done = epoch_; }
+  void done(uint32_t op) {
+    if (op >= base_) // else forgotten
+      ops_[op - base_].done = epoch_;
+  }
   /// One lane's part of access `op`: `bytes` at `address`. Reads return undefined bits, bit n for
   /// dword n. The first conflict is left in `conflict`.
   unsigned read(uint32_t op, uint32_t address, uint32_t bytes, int lane, LdsConflict &conflict);
   void write(uint32_t op, uint32_t address, uint32_t bytes, int lane, unsigned undefined,
              LdsConflict &conflict);
 
+  /// All 64 lanes access `words` whole dwords each, defined ones if they write. False, and nothing
+  /// done, if some lane needs a closer look. `own`: the wave's own accesses matter too, because
+  /// some by the other path (LDS-DMA or not) are still on their way.
+  bool readWhole(uint32_t op, const uint64_t *address, unsigned words, bool own);
+  bool writeWhole(uint32_t op, const uint64_t *address, unsigned words, bool own);
+  /// The same for `bytes` in one piece.
+  bool writeRange(uint32_t op, uint32_t address, uint32_t bytes, bool own);
+
 private:
   static constexpr uint32_t kUndefined = 1u << 31;
-  uint32_t keyOf(uint32_t op) const { return op << 4 | ops_[op].wave; }
+  const LdsOp &at(uint32_t op) const { return ops_[op - base_]; }
+  uint32_t keyOf(uint32_t op) const { return op << 4 | at(op).wave; }
   void check(uint32_t key, const LdsOp &op, uint32_t unit, int lane, LdsConflict &conflict) const;
   using Table = std::vector<std::vector<uint32_t>>; ///< per wave and unit
   void checkAll(const Table &, const LdsOp &, uint32_t unit, int lane, LdsConflict &) const;
   void forget();
 
+  template <class Fn> bool readersMatter(const LdsOp &, bool own, Fn anyIn) const;
+
   uint32_t shift_ = 2, units_ = 0, waves_ = 0;
   uint32_t epoch_ = 0, floor_ = 0;
   bool atomics_ = false;
-  std::vector<LdsOp> ops_;
-  std::vector<uint32_t> written_; ///< per unit: key of the last write | kUndefined
-  Table read_;                    ///< last reads
-  Table updated_;                 ///< last atomics; no units until there is one
+  uint32_t base_ = 1;              ///< number of ops_[0]; numbers go on from workgroup to workgroup
+  std::vector<LdsOp> ops_;         ///< of this workgroup
+  std::vector<uint32_t> written_;  ///< per unit: key of the last write | kUndefined
+  std::vector<uint32_t> lastRead_; ///< per wave: key of its last read
+  Table read_;                     ///< last reads
+  Table updated_;                  ///< last atomics; no units until there is one
 };
 
 } // namespace attune::sim::strict

@@ -66,6 +66,7 @@ private:
   void scratchAccess(Wave &, const Access &, const Facts &);
   Access flatInLds(const Wave &, const Access &, uint64_t lanes) const;
   void ldsAccess(Wave &, const Access &, const Facts &, Pending &);
+  bool wholeLds(const Wave &, const Access &, const Facts &, uint32_t op);
   void ldsRead(Wave &, const Access &, uint32_t op, LdsConflict &);
   void ldsWrite(Wave &, const Access &, uint32_t op, LdsConflict &);
   void conflict(const Wave &, const Inst &, const LdsOp &, const LdsConflict &);
