@@ -1,4 +1,5 @@
 #include "runtime/sim/Machine.h"
+#include "runtime/sim/Observer.h"
 #include "runtime/sim/Ops.h"
 #include <algorithm>
 #include <atomic>
@@ -40,7 +41,7 @@ private:
   void startWave(Wave &w, uint32_t n);
   uint32_t setUserSgprs(Wave &w);
   Wave *choose(uint32_t &turn);
-  void runTurn(Wave &w, uint64_t turn);
+  template <bool Watched> void runTurn(Wave &w, uint64_t turn);
   void runIndexed(Wave &w, const Inst &i);
   std::string report(const Wave &w) const;
 
@@ -52,6 +53,7 @@ private:
   std::vector<std::unique_ptr<Wave>> waves_;
   std::vector<uint64_t> counts_;
   std::minstd_rand random_;
+  std::unique_ptr<Observer> observer_;
 };
 
 WorkgroupRunner::WorkgroupRunner(const Dispatch &d)
@@ -75,6 +77,9 @@ WorkgroupRunner::WorkgroupRunner(const Dispatch &d)
                     uint64_t(d.scratchBytes) * kLanes * waveCount_, "scratch"};
   for (uint32_t n = 0; n < waveCount_; ++n)
     waves_.push_back(std::make_unique<Wave>());
+  if (d.options.observers)
+    observer_ = d.options.observers->make(d);
+  group_.observer = observer_.get();
 }
 
 void WorkgroupRunner::start(uint64_t id) {
@@ -86,6 +91,8 @@ void WorkgroupRunner::start(uint64_t id) {
   random_.seed(uint32_t(d_.options.seed * 0x9e3779b1 + id));
   for (uint32_t n = 0; n < waveCount_; ++n)
     startWave(*waves_[n], n);
+  if (observer_)
+    observer_->begin(group_, waves_);
 }
 
 void WorkgroupRunner::startWave(Wave &w, uint32_t n) {
@@ -188,7 +195,7 @@ void WorkgroupRunner::runIndexed(Wave &w, const Inst &i) {
     indexed.run(w, indexed);
 }
 
-void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
+template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
   setHostFloatMode(w.mode);
   turn = std::min(turn, budget_ - w.executed);
   for (; turn && w.state == WaveState::Running; --turn) {
@@ -198,6 +205,11 @@ void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
     }
     const Inst &i = group_.code[w.ip++];
     w.current = &i;
+    if constexpr (Watched) {
+      observer_->before(w, i);
+      if (w.state == WaveState::Faulted)
+        return;
+    }
     ++w.executed;
     ++counts_[i.opcode];
     if (group_.delayedLds) [[unlikely]]
@@ -206,6 +218,8 @@ void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
       runIndexed(w, i);
     else
       i.run(w, i);
+    if constexpr (Watched)
+      observer_->after(w, i);
   }
   if (w.state == WaveState::Running && w.executed >= budget_)
     w.fault(fmt::format("the wave has executed {} instructions, its budget: an endless loop?",
@@ -221,8 +235,11 @@ std::optional<std::string> WorkgroupRunner::run(uint64_t id) {
       Wave *left = nullptr, *waiting = nullptr;
       for (auto &each : waves_)
         (each->state == WaveState::Ended ? left : waiting) = each.get();
-      if (!waiting)
+      if (!waiting) {
+        if (observer_)
+          observer_->end(group_);
         return std::nullopt;
+      }
       if (left && d_.options.uniformBarriers) {
         waiting->fault(
             fmt::format("waits at a barrier that wave {} never reaches: it has ended", left->id));
@@ -231,9 +248,14 @@ std::optional<std::string> WorkgroupRunner::run(uint64_t id) {
       for (auto &each : waves_)
         if (each->state == WaveState::AtBarrier)
           each->state = WaveState::Running;
+      if (observer_)
+        observer_->released(group_);
       continue;
     }
-    runTurn(*w, turn);
+    if (observer_)
+      runTurn<true>(*w, turn);
+    else
+      runTurn<false>(*w, turn);
     if (w->state == WaveState::Faulted)
       return report(*w);
   }

@@ -58,6 +58,8 @@ enum class Schedule : uint8_t {
   Random,    ///< a random wave for a random number of instructions up to `quantum`, from `seed`
 };
 
+class ObserverFactory;
+
 struct RunOptions {
   int threads = 0;                ///< host threads; 0: all cores
   uint64_t instructionBudget = 0; ///< per wave; 0: 2^31, which no real kernel meets
@@ -69,6 +71,7 @@ struct RunOptions {
   /// A wave that ends while others wait at a barrier is a fault. Hardware lets the others go on, so
   /// code that others compiled may rely on it.
   bool uniformBarriers = false;
+  ObserverFactory *observers = nullptr; ///< who watches (Observer.h); outlives the launch
 };
 
 struct Launch {

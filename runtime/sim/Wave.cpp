@@ -1,4 +1,5 @@
 #include "runtime/sim/Wave.h"
+#include "runtime/sim/Observer.h"
 #include <fmt/format.h>
 
 namespace attune::sim {
@@ -16,6 +17,8 @@ void Wave::fault(std::string message, int lane) {
 }
 
 void Wave::issue(const Access &access, Counter counter) {
+  if (group->observer) [[unlikely]]
+    group->observer->issued(*this, access, counter);
   if (!group->latestArrival) {
     access.complete(*this, access);
     return;

@@ -43,11 +43,14 @@ struct Access {
   uint64_t issued = 0;                  ///< Wave::time at issue
 };
 
+class Observer;
+
 /// Which of the two counters of s_waitcnt an access is counted by.
 enum class Counter : uint8_t { Vm = 1, Lgkm = 2, Both = 3 };
 
 /// What waves of one workgroup share.
 struct Workgroup {
+  Observer *observer = nullptr; ///< of this host thread
   uint32_t id[3] = {0, 0, 0};
   Region lds;                ///< base: host address
   Region scratch;            ///< of all waves; wave n, lane l at base + (64 n + l) * scratchBytes

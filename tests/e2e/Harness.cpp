@@ -1,4 +1,5 @@
 #include "tests/e2e/Harness.h"
+#include "runtime/device/SimDevice.h"
 #include "tests/oracle/Compare.h"
 #include "tests/oracle/Oracle.h"
 #include <catch2/catch.hpp>

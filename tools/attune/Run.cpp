@@ -1,5 +1,5 @@
 // attune run: compile, draw or load, launch, compare, report.
-#include "runtime/device/Device.h"
+#include "runtime/device/SimDevice.h"
 #include "runtime/launch/Npz.h"
 #include "tests/oracle/Oracle.h"
 #include "tools/attune/Inputs.h"
