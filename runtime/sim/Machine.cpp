@@ -53,6 +53,7 @@ private:
   std::vector<std::unique_ptr<Wave>> waves_;
   std::vector<uint64_t> counts_;
   std::minstd_rand random_;
+  uint32_t lastWave_ = 0; ///< whose turn it was under Schedule::InTurn
   std::unique_ptr<Observer> observer_;
 };
 
@@ -69,8 +70,9 @@ WorkgroupRunner::WorkgroupRunner(const Dispatch &d)
   group_.codeCount = uint32_t(d.text->code.size());
   group_.indexOfDword = d.text->indexOfDword.data();
   group_.latestArrival = d.options.arrival != Arrival::Instant;
-  group_.delayedLds = d.options.arrival == Arrival::Typical;
+  group_.delayed = d.options.arrival == Arrival::Typical;
   group_.ldsDelay = d.options.ldsDelay;
+  group_.memoryDelay = d.options.memoryDelay;
   group_.scratchBytes = d.scratchBytes;
   group_.lds = {reinterpret_cast<uint64_t>(lds_.data()), d.ldsBytes, "LDS"};
   group_.scratch = {reinterpret_cast<uint64_t>(scratch_.data()),
@@ -89,6 +91,7 @@ void WorkgroupRunner::start(uint64_t id) {
   std::fill(lds_.begin(), lds_.end(), kPoison);
   std::fill(scratch_.begin(), scratch_.end(), kPoison);
   random_.seed(uint32_t(d_.options.seed * 0x9e3779b1 + id));
+  lastWave_ = waveCount_ - 1;
   for (uint32_t n = 0; n < waveCount_; ++n)
     startWave(*waves_[n], n);
   if (observer_)
@@ -159,6 +162,13 @@ Wave *WorkgroupRunner::choose(uint32_t &turn) {
     ready += w->state == WaveState::Running;
   if (!ready)
     return nullptr;
+  if (d_.options.schedule == Schedule::InTurn) {
+    turn = std::max<uint32_t>(d_.options.quantum, 1);
+    do
+      lastWave_ = (lastWave_ + 1) % waveCount_;
+    while (waves_[lastWave_]->state != WaveState::Running);
+    return waves_[lastWave_].get();
+  }
   uint32_t pick = 0; // which of the ready ones
   turn = ~0u;
   if (d_.options.schedule == Schedule::Reverse)
@@ -212,7 +222,7 @@ template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
     }
     ++w.executed;
     ++counts_[i.opcode];
-    if (group_.delayedLds) [[unlikely]]
+    if (group_.delayed) [[unlikely]]
       w.completeDue(i);
     if (w.gprIndex) [[unlikely]]
       runIndexed(w, i);

@@ -53,6 +53,12 @@ void Wave::wait(uint32_t vm, uint32_t lgkm) {
 
 /// A flat access is counted by vmcnt as well and waits for that, and what follows it for it.
 void Wave::completeDue(const Inst &next) {
+  while (!vmQueue.empty() && state == WaveState::Running) {
+    const Access &oldest = *vmQueue.front();
+    if (oldest.complete && time < oldest.issued + group->memoryDelay)
+      break;
+    drain(*this, vmQueue, uint32_t(vmQueue.size() - 1));
+  }
   while (!lgkmQueue.empty() && state == WaveState::Running) {
     const Access &oldest = *lgkmQueue.front();
     bool flat = kOpcodes[oldest.inst->opcode].format == Format::FLAT;

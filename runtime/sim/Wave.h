@@ -62,8 +62,8 @@ struct Workgroup {
   const int32_t *indexOfDword = nullptr; ///< text dword -> index in code, -1 inside an instruction
   uint32_t codeCount = 0;
   bool latestArrival = false; ///< accesses complete when s_waitcnt demands it
-  bool delayedLds = false;    ///< but what lgkmcnt counts, after ldsDelay instructions if sooner
-  uint32_t ldsDelay = 0;
+  bool delayed = false;       ///< or after ldsDelay, memoryDelay instructions if that is sooner
+  uint32_t ldsDelay = 0, memoryDelay = 0;
 };
 
 struct Wave {
@@ -80,7 +80,7 @@ struct Wave {
   WaveState state = WaveState::Running;
   uint32_t id = 0; ///< in the workgroup
   uint64_t executed = 0;
-  uint64_t time = 0; ///< with delayed LDS: instructions so far, an MFMA counted for its length
+  uint64_t time = 0; ///< with delays: instructions so far, an MFMA counted for its length
   Workgroup *group = nullptr;
   const Inst *current = nullptr; ///< being executed or completed
   std::string faultMessage;
@@ -109,7 +109,7 @@ struct Wave {
   void issue(const Access &, Counter);
   /// s_waitcnt: completes the oldest accesses until no more than these are outstanding.
   void wait(uint32_t vm, uint32_t lgkm);
-  /// With delayed LDS, before `next` runs: completes what has been outstanding for long enough.
+  /// With delays, before `next` runs: completes what has been outstanding for long enough.
   void completeDue(const Inst &next);
   /// Host pointer to `bytes` of memory, LDS (through its aperture) or scratch; null after fault().
   uint8_t *memory(uint64_t address, uint32_t bytes, int lane);

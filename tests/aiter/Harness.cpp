@@ -74,6 +74,8 @@ std::string CodeObject::tryLaunch(std::array<uint32_t, 3> grid, uint32_t threads
   options.arrival = policy.arrival;
   options.schedule = policy.schedule;
   options.quantum = policy.quantum;
+  options.ldsDelay = policy.ldsDelay;
+  options.memoryDelay = policy.memoryDelay;
   auto start = std::chrono::steady_clock::now();
   auto stats = simulator_.launch(module_, {.kernel = info_.name,
                                            .grid = grid,

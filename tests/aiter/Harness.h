@@ -52,6 +52,8 @@ struct Policy {
   attune::sim::Arrival arrival;
   attune::sim::Schedule schedule;
   uint32_t quantum = 20;
+  uint32_t ldsDelay = attune::sim::RunOptions{}.ldsDelay;
+  uint32_t memoryDelay = attune::sim::RunOptions::kAtWait;
 };
 inline constexpr Policy kToBarrier{"instant, to barrier", attune::sim::Arrival::Instant,
                                    attune::sim::Schedule::ToBarrier};
