@@ -7,6 +7,7 @@
 #include "runtime/sim/timing/LdsCost.h"
 #include <array>
 #include <map>
+#include <string>
 #include <vector>
 
 namespace attune::sim {
