@@ -119,9 +119,10 @@ void addExec(CLI::App &root, ExecArgs &args, Raw &raw) {
       ->check(CLI::NonNegativeNumber);
   app->add_option("--budget", args.options.instructionBudget,
                   "Stop a wave after this many instructions (0: 2^31)");
-  app->add_option("--policy", raw.policy,
-                  "arrival=instant|latest,schedule=to-barrier|reverse|random,quantum=N,seed=N: "
-                  "which of the behaviours that hardware permits");
+  app->add_option(
+      "--policy", raw.policy,
+      "arrival=instant|latest|typical,schedule=to-barrier|reverse|random,quantum=N,seed=N: "
+      "which of the behaviours that hardware permits");
   app->add_flag("--stats", args.stats, "Count instructions, MFMA and opcodes");
   app->add_flag("--json", args.json, "Print one JSON object");
 }

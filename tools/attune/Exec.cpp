@@ -47,7 +47,9 @@ Result<void> setPolicy(std::string_view key, std::string_view value, sim::RunOpt
   using sim::Arrival, sim::Schedule;
   if (key == "arrival")
     return setNamed<Arrival>(
-        key, value, {{"instant", Arrival::Instant}, {"latest", Arrival::Latest}}, o.arrival);
+        key, value,
+        {{"instant", Arrival::Instant}, {"latest", Arrival::Latest}, {"typical", Arrival::Typical}},
+        o.arrival);
   if (key == "schedule")
     return setNamed<Schedule>(key, value,
                               {{"to-barrier", Schedule::ToBarrier},
