@@ -83,6 +83,7 @@ TEST_CASE("fmha_v3: ragged lengths, GQA, batches", "[aiter][fmha_v3]") {
            {{.heads = 4, .kvHeads = 2, .queries = {300}, .keys = {333}},
             {.heads = 8, .kvHeads = 1, .queries = {40, 40}, .keys = {40, 40}},
             {.heads = 1, .kvHeads = 1, .queries = {1}, .keys = {1}},
+            {.heads = 4, .kvHeads = 2, .queries = {90, 90}, .keys = {77, 77}, .headMajor = true},
             {.heads = 2, .kvHeads = 2, .queries = {129}, .keys = {512}, .lse = false}});
 }
 

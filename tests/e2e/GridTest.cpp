@@ -83,8 +83,9 @@ TEST_CASE("Bits depend neither on when memory arrives nor on the order of waves"
     const Kernel &k = compileFile(file);
     HostCall call = k.dense() ? noise(k, {70}, {200}) : noise(k, {70, 0, 131}, {200, 3, 100});
     Rows want = runChecked(k, call);
-    for (Arrival arrival : {Arrival::Instant, Arrival::Latest})
-      for (Schedule schedule : {Schedule::ToBarrier, Schedule::Reverse, Schedule::Random}) {
+    for (Arrival arrival : {Arrival::Instant, Arrival::Latest, Arrival::Typical})
+      for (Schedule schedule :
+           {Schedule::ToBarrier, Schedule::Reverse, Schedule::Random, Schedule::InTurn}) {
         INFO(file << ", arrival " << int(arrival) << ", schedule " << int(schedule));
         CHECK(sameBits(runUnder({.arrival = arrival, .schedule = schedule}, k, call), want));
       }

@@ -102,10 +102,11 @@ constexpr auto strictHelp =
     "Find missing waits, LDS races, wait states and undefined values (docs/strict.md)";
 
 void addPolicy(CLI::App &app, Raw &raw) {
-  app.add_option(
-      "--policy", raw.policy,
-      "arrival=instant|latest|typical,schedule=to-barrier|reverse|random,quantum=N,seed=N: "
-      "which of the behaviours that hardware permits");
+  app.add_option("--policy", raw.policy,
+                 "arrival=instant|latest|typical,schedule=to-barrier|in-turn|reverse|random,"
+                 "quantum=N,seed=N,lds-delay=N,"
+                 "memory-delay=N: "
+                 "which of the behaviours that hardware permits");
 }
 
 void addRun(CLI::App &root, RunArgs &args, Raw &raw) {

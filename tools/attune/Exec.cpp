@@ -55,18 +55,24 @@ Result<void> setPolicy(std::string_view key, std::string_view value, sim::RunOpt
   if (key == "schedule")
     return setNamed<Schedule>(key, value,
                               {{"to-barrier", Schedule::ToBarrier},
+                               {"in-turn", Schedule::InTurn},
                                {"reverse", Schedule::Reverse},
                                {"random", Schedule::Random}},
                               o.schedule);
   if (key == "quantum")
     return setNumber<uint32_t>(key, value, 1, o.quantum);
+  if (key == "lds-delay")
+    return setNumber<uint32_t>(key, value, 0, o.ldsDelay);
+  if (key == "memory-delay")
+    return setNumber<uint32_t>(key, value, 0, o.memoryDelay);
   if (key == "seed")
     return setNumber<uint64_t>(key, value, 0, o.seed);
   return Error{
       ErrorCode::InvalidArgument,
-      fmt::format("--policy: no policy is called {}; policies: arrival, quantum, schedule, "
-                  "seed",
-                  key)};
+      fmt::format(
+          "--policy: no policy is called {}; policies: arrival, lds-delay, memory-delay, quantum, "
+          "schedule, seed",
+          key)};
 }
 
 /// Mnemonics by count, the largest first.
