@@ -30,17 +30,16 @@ Outcome Allocations::allocate(void **out, size_t bytes, Home home) {
   return {};
 }
 
-Outcome Allocations::release(void *pointer, Home home) {
+/// As in HIP, either call frees either kind.
+Outcome Allocations::release(void *pointer) {
   if (!pointer)
     return {};
   auto at = blocks_.find(addressOf(pointer));
-  if (at == blocks_.end() || at->second.home != home) {
-    const char *what = home == Home::Device ? "hipMalloc" : "hipHostMalloc";
+  if (at == blocks_.end())
     return {hipErrorInvalidValue,
-            fmt::format("{} did not give out this pointer, or it is free already: {}", what,
+            fmt::format("HIP did not give out this pointer, or it is free already: {}",
                         memory_.describe(addressOf(pointer)))};
-  }
-  if (home == Home::Device)
+  if (at->second.home == Home::Device)
     used_ -= at->second.bytes;
   memory_.free(at->first);
   blocks_.erase(at);

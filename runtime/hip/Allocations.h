@@ -16,7 +16,7 @@ public:
   explicit Allocations(sim::Memory &memory) : memory_(memory) {}
 
   Outcome allocate(void **out, size_t bytes, Home home);
-  Outcome release(void *pointer, Home home);
+  Outcome release(void *pointer);
   void releaseAll();
   size_t used() const { return used_; } ///< bytes of device memory
 

@@ -17,10 +17,10 @@ hipError_t allocate(const char *name, void **out, size_t bytes, Home home) {
   });
 }
 
-hipError_t release(const char *name, void *pointer, Home home) {
+hipError_t release(const char *name, void *pointer) {
   return call(name, [&](Runtime &r) {
     auto outcome = r.streams.checkUnsafe();
-    return outcome.ok() ? r.allocations.release(pointer, home) : outcome;
+    return outcome.ok() ? r.allocations.release(pointer) : outcome;
   });
 }
 
@@ -86,7 +86,7 @@ hipError_t hipMallocPitch(void **out, size_t *pitch, size_t width, size_t height
     bytes = SIZE_MAX;
   return allocate(__func__, out, bytes, Home::Device);
 }
-hipError_t hipFree(void *p) { return release(__func__, p, Home::Device); }
+hipError_t hipFree(void *p) { return release(__func__, p); }
 
 hipError_t hipMallocAsync(void **out, size_t bytes, hipStream_t stream) {
   return call(__func__, [&](Runtime &r) {
@@ -97,7 +97,7 @@ hipError_t hipMallocAsync(void **out, size_t bytes, hipStream_t stream) {
 hipError_t hipFreeAsync(void *p, hipStream_t stream) {
   return call(__func__, [&](Runtime &r) {
     auto outcome = r.streams.synchronize(stream);
-    return outcome.ok() ? r.allocations.release(p, Home::Device) : outcome;
+    return outcome.ok() ? r.allocations.release(p) : outcome;
   });
 }
 
@@ -113,8 +113,8 @@ hipError_t hipMallocHost(void **out, size_t bytes) {
 hipError_t hipMemAllocHost(void **out, size_t bytes) {
   return allocate(__func__, out, bytes, Home::Host);
 }
-hipError_t hipHostFree(void *p) { return release(__func__, p, Home::Host); }
-hipError_t hipFreeHost(void *p) { return release(__func__, p, Home::Host); }
+hipError_t hipHostFree(void *p) { return release(__func__, p); }
+hipError_t hipFreeHost(void *p) { return release(__func__, p); }
 
 hipError_t hipHostGetDevicePointer(void **out, void *host, unsigned) {
   return call(__func__, [&](Runtime &r) -> Outcome {
