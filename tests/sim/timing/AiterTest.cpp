@@ -78,7 +78,7 @@ TEST_CASE("AITER's bf16 forward loop takes the derived 4530 clk for two kv tiles
   }
   TimingReport r =
       timeForward({.rows = 16384, .keys = 1024, .x = 64, .options = {.workgroups = 4096}});
-  UNSCOPED_INFO(timingText(r));
+  INFO(timingText(r));
   CHECK(r.occupancy.workgroupsPerCu == 1);
   CHECK(r.occupancy.wavesPerSimd == 2);
   REQUIRE(r.loop.found);

@@ -16,13 +16,13 @@ double readClk(const std::string &address, uint32_t threads,
                     read.substr(0, read.find(' ')));
 }
 
-// Lane l reads 16 bytes at 16 l: every bank once a phase. Lanes that are a multiple of 256 bytes
-// apart share their banks: n ways when n lanes of each phase do.
+// Lane l reads 16 bytes at 16 l: every bank once a phase.
 const std::string kFree = "v_lshlrev_b32 v1, 4, v2\n";
-/// 16 l + 16 k (l / 2 % m) ... : `ways` lanes of each 16-lane phase at the same 16 bytes of a row.
+/// Addresses with which `ways` lanes of each phase need different dwords of the same banks.
 std::string conflict(int ways) {
-  // The phases of ds_read_b128 hold lanes 0-3 and 12-15 and 20-27: within 4 consecutive lanes, move
-  // each second (fourth) lane to the bank of the first; 8 ways take two such quads together.
+  // Each phase of ds_read_b128 holds whole groups of 4 lanes. 240 more bytes for each lane of a
+  // pair (a group) put it 256 bytes behind its neighbour, on the same banks. Rows of 256 bytes
+  // leave two columns to 16 lanes: 8 ways.
   if (ways == 2)
     return "v_lshlrev_b32 v1, 4, v2\nv_and_b32 v3, 1, v2\nv_mul_u32_u24 v3, 240, v3\n"
            "v_add_u32 v1, v1, v3\n";

@@ -79,3 +79,17 @@ TEST_CASE("row 29: the half-rate MFMA shapes take twice as long for the same pro
             flopsPerClk("v_mfma_f32_16x16x16_f16 v[0:3], v[32:33], v[40:41], v[0:3]") ==
         Catch::Detail::Approx(2));
 }
+
+TEST_CASE("row 9: satisfied waits between the MFMAs cost their slots") {
+  // Windows full of VALU work, with and without 6 waits in each group of 16.
+  std::string full = repeat("v_add_f32 v16, v17, v18", 6);
+  std::string with;
+  for (int n = 0; n < 16; ++n)
+    with += kMfma + full + (n % 3 == 0 ? "s_waitcnt lgkmcnt(0)\n" : "");
+  auto clk = [](const std::string &body) {
+    TimingReport r = timeSnippet({.body = "s_nop 15\n" + body + kMfma});
+    return r.timeline[r.timeline.size() - 2].clk - r.timeline[1].clk;
+  };
+  CHECK(clk(repeat(kMfma + full, 16)) == 512);
+  CHECK(clk(with) == 512 + 6 * 4);
+}
