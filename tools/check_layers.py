@@ -37,7 +37,7 @@ LAYERS = {
     "compiler/analysis": (PLAIN + ["compiler/dialect/attn"], True),
     "compiler/lower": (LOWER, True),
     "compiler/pipeline": (PIPELINE, True),
-    "compiler/codegen": (CODEGEN, True),
+    "compiler/codegen": (CODEGEN + ["compiler/include/attune/Listing.h"], True),  # plain data for clients
     "compiler/driver": (CODEGEN + ["compiler/codegen", "compiler/include"], True),
     "compiler": ([], True),  # MlirPch.h
     "tests/oracle": (ABI + ["compiler/spec", "runtime/launch"], False),  # shares no mask or score code with the compiler
@@ -64,6 +64,8 @@ CHIP_HOMES = {
 
 # Tables whose rows are sorted by another argument than the first; counted from 0.
 SORTED_BY = {"runtime/sim/Gfx950.def": 1}
+# Tables whose order has a meaning of its own: file -> which.
+ORDERED = {"runtime/sim/timing/Gfx950Timing.def": "the first prefix that fits an instruction decides"}
 
 
 def layer_of(path):
@@ -127,7 +129,7 @@ def check_tree(root):
             path = file.relative_to(root).as_posix()
             lines = file.read_text().splitlines()
             checks = [check_chip_names(path, lines), check_includes(path, lines, root)]
-            if file.suffix == ".def":
+            if file.suffix == ".def" and path not in ORDERED:
                 checks.append(check_sorted(path, lines))
             for check in checks:
                 yield from (f"{path}:{number}: {message}" for number, message in check)

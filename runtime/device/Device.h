@@ -40,12 +40,4 @@ public:
                               const std::vector<uint8_t> &kernarg, void *stream = nullptr) = 0;
 };
 
-struct SimDeviceOptions {
-  int threads = 0;                ///< host threads over workgroups; 0: all cores
-  uint64_t instructionBudget = 0; ///< per wave; 0: a default that no real kernel meets
-};
-
-/// The embedded simulator of runtime/sim as a device.
-std::unique_ptr<Device> makeSimDevice(const SimDeviceOptions & = {});
-
 } // namespace attune

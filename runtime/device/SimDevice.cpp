@@ -1,13 +1,11 @@
-// The embedded simulator as a device: the default where there is no GPU.
-#include "runtime/device/Device.h"
-#include "runtime/sim/Simulator.h"
+#include "runtime/device/SimDevice.h"
 
 namespace attune {
 namespace {
 
 class SimDevice final : public Device {
 public:
-  explicit SimDevice(const SimDeviceOptions &options) : options_(options) {}
+  explicit SimDevice(const sim::RunOptions &options) : options_(options) {}
 
   std::string name() const override { return "sim"; }
   std::string arch() const override { return "gfx950"; }
@@ -26,13 +24,12 @@ public:
   /// Launches run to their end, so there is nothing for a stream to order.
   Result<void> launch(ModuleHandle module, const std::string &kernel, const LaunchDims &dims,
                       const std::vector<uint8_t> &kernarg, void *) override {
-    sim::Launch launch{
-        .kernel = kernel,
-        .grid = {dims.grid[0], dims.grid[1], dims.grid[2]},
-        .block = {dims.block[0], dims.block[1], dims.block[2]},
-        .dynamicLdsBytes = dims.dynamicLdsBytes,
-        .kernarg = kernarg,
-        .options = {.threads = options_.threads, .instructionBudget = options_.instructionBudget}};
+    sim::Launch launch{.kernel = kernel,
+                       .grid = {dims.grid[0], dims.grid[1], dims.grid[2]},
+                       .block = {dims.block[0], dims.block[1], dims.block[2]},
+                       .dynamicLdsBytes = dims.dynamicLdsBytes,
+                       .kernarg = kernarg,
+                       .options = options_};
     Result<sim::RunStats> stats = simulator_.launch(module, launch);
     if (!stats)
       return stats.error();
@@ -40,13 +37,13 @@ public:
   }
 
 private:
-  SimDeviceOptions options_;
+  sim::RunOptions options_;
   sim::Simulator simulator_;
 };
 
 } // namespace
 
-std::unique_ptr<Device> makeSimDevice(const SimDeviceOptions &options) {
+std::unique_ptr<Device> makeSimDevice(const sim::RunOptions &options) {
   return std::make_unique<SimDevice>(options);
 }
 

@@ -1,4 +1,5 @@
 #include "runtime/sim/Machine.h"
+#include "runtime/sim/Observer.h"
 #include "runtime/sim/Ops.h"
 #include <algorithm>
 #include <atomic>
@@ -40,7 +41,7 @@ private:
   void startWave(Wave &w, uint32_t n);
   uint32_t setUserSgprs(Wave &w);
   Wave *choose(uint32_t &turn);
-  void runTurn(Wave &w, uint64_t turn);
+  template <bool Watched> void runTurn(Wave &w, uint64_t turn);
   void runIndexed(Wave &w, const Inst &i);
   std::string report(const Wave &w) const;
 
@@ -52,6 +53,8 @@ private:
   std::vector<std::unique_ptr<Wave>> waves_;
   std::vector<uint64_t> counts_;
   std::minstd_rand random_;
+  uint32_t lastWave_ = 0; ///< whose turn it was under Schedule::InTurn
+  std::unique_ptr<Observer> observer_;
 };
 
 WorkgroupRunner::WorkgroupRunner(const Dispatch &d)
@@ -66,13 +69,19 @@ WorkgroupRunner::WorkgroupRunner(const Dispatch &d)
   group_.code = d.text->code.data();
   group_.codeCount = uint32_t(d.text->code.size());
   group_.indexOfDword = d.text->indexOfDword.data();
-  group_.latestArrival = d.options.arrival == Arrival::Latest;
+  group_.latestArrival = d.options.arrival != Arrival::Instant;
+  group_.delayed = d.options.arrival == Arrival::Typical;
+  group_.ldsDelay = d.options.ldsDelay;
+  group_.memoryDelay = d.options.memoryDelay;
   group_.scratchBytes = d.scratchBytes;
   group_.lds = {reinterpret_cast<uint64_t>(lds_.data()), d.ldsBytes, "LDS"};
   group_.scratch = {reinterpret_cast<uint64_t>(scratch_.data()),
                     uint64_t(d.scratchBytes) * kLanes * waveCount_, "scratch"};
   for (uint32_t n = 0; n < waveCount_; ++n)
     waves_.push_back(std::make_unique<Wave>());
+  if (d.options.observers)
+    observer_ = d.options.observers->make(d);
+  group_.observer = observer_.get();
 }
 
 void WorkgroupRunner::start(uint64_t id) {
@@ -82,8 +91,11 @@ void WorkgroupRunner::start(uint64_t id) {
   std::fill(lds_.begin(), lds_.end(), kPoison);
   std::fill(scratch_.begin(), scratch_.end(), kPoison);
   random_.seed(uint32_t(d_.options.seed * 0x9e3779b1 + id));
+  lastWave_ = waveCount_ - 1;
   for (uint32_t n = 0; n < waveCount_; ++n)
     startWave(*waves_[n], n);
+  if (observer_)
+    observer_->begin(group_, waves_);
 }
 
 void WorkgroupRunner::startWave(Wave &w, uint32_t n) {
@@ -97,6 +109,7 @@ void WorkgroupRunner::startWave(Wave &w, uint32_t n) {
   w.state = WaveState::Running;
   w.id = n;
   w.executed = 0;
+  w.time = 0;
   w.group = &group_;
   w.lastRegion = nullptr;
   w.vmQueue.clear();
@@ -149,6 +162,13 @@ Wave *WorkgroupRunner::choose(uint32_t &turn) {
     ready += w->state == WaveState::Running;
   if (!ready)
     return nullptr;
+  if (d_.options.schedule == Schedule::InTurn) {
+    turn = std::max<uint32_t>(d_.options.quantum, 1);
+    do
+      lastWave_ = (lastWave_ + 1) % waveCount_;
+    while (waves_[lastWave_]->state != WaveState::Running);
+    return waves_[lastWave_].get();
+  }
   uint32_t pick = 0; // which of the ready ones
   turn = ~0u;
   if (d_.options.schedule == Schedule::Reverse)
@@ -185,7 +205,7 @@ void WorkgroupRunner::runIndexed(Wave &w, const Inst &i) {
     indexed.run(w, indexed);
 }
 
-void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
+template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
   setHostFloatMode(w.mode);
   turn = std::min(turn, budget_ - w.executed);
   for (; turn && w.state == WaveState::Running; --turn) {
@@ -195,12 +215,21 @@ void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
     }
     const Inst &i = group_.code[w.ip++];
     w.current = &i;
+    if constexpr (Watched) {
+      observer_->before(w, i);
+      if (w.state == WaveState::Faulted)
+        return;
+    }
     ++w.executed;
     ++counts_[i.opcode];
+    if (group_.delayed) [[unlikely]]
+      w.completeDue(i);
     if (w.gprIndex) [[unlikely]]
       runIndexed(w, i);
     else
       i.run(w, i);
+    if constexpr (Watched)
+      observer_->after(w, i);
   }
   if (w.state == WaveState::Running && w.executed >= budget_)
     w.fault(fmt::format("the wave has executed {} instructions, its budget: an endless loop?",
@@ -216,8 +245,11 @@ std::optional<std::string> WorkgroupRunner::run(uint64_t id) {
       Wave *left = nullptr, *waiting = nullptr;
       for (auto &each : waves_)
         (each->state == WaveState::Ended ? left : waiting) = each.get();
-      if (!waiting)
+      if (!waiting) {
+        if (observer_)
+          observer_->end(group_);
         return std::nullopt;
+      }
       if (left && d_.options.uniformBarriers) {
         waiting->fault(
             fmt::format("waits at a barrier that wave {} never reaches: it has ended", left->id));
@@ -226,9 +258,14 @@ std::optional<std::string> WorkgroupRunner::run(uint64_t id) {
       for (auto &each : waves_)
         if (each->state == WaveState::AtBarrier)
           each->state = WaveState::Running;
+      if (observer_)
+        observer_->released(group_);
       continue;
     }
-    runTurn(*w, turn);
+    if (observer_)
+      runTurn<true>(*w, turn);
+    else
+      runTurn<false>(*w, turn);
     if (w->state == WaveState::Faulted)
       return report(*w);
   }
@@ -315,6 +352,8 @@ Result<RunStats> runDispatch(const Dispatch &d) {
     work();
   for (std::thread &t : pool)
     t.join();
+  if (d.options.observers)
+    d.options.observers->finished(d, fault.id);
   if (fault.id != ~uint64_t(0))
     return Error{ErrorCode::SimFault, fault.message};
   return statistics(counts, total);

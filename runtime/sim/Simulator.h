@@ -21,9 +21,9 @@
 //
 // Two policies choose among behaviours that hardware permits; a race-free kernel gives the same
 // bits under all:
-//   Arrival   when a load's data, a store or an LDS-DMA takes effect: at issue, or as late as its
-//   s_waitcnt allows Schedule  which wave of a workgroup runs next: each to its barrier, in
-//   reverse, or in random short turns
+//   Arrival   when a load's data, a store or an LDS-DMA takes effect: at issue, as late as its
+//   s_waitcnt allows, or in between Schedule  which wave of a workgroup runs next: each to its
+//   barrier, in reverse, in short turns one after the other, or in random ones
 //
 // A fault (access outside every buffer, unknown opcode, barrier that not every wave reaches,
 // budget) ends the launch with ErrorCode::SimFault. When several workgroups fault, the one with the
@@ -46,24 +46,36 @@ namespace attune::sim {
 enum class Arrival : uint8_t {
   Instant, ///< effects at issue
   Latest,  ///< effects at the s_waitcnt that demands them (or the end of the wave)
+  /// As hardware mostly does: vector memory `memoryDelay` and LDS and scalar loads `ldsDelay`
+  /// instructions of the wave after issue (an MFMA counts as 8), unless an s_waitcnt demands them
+  /// earlier. For code that was made right by trial on hardware and is right under neither extreme.
+  Typical,
 };
 
 enum class Schedule : uint8_t {
   ToBarrier, ///< wave 0 to its barrier or end, then wave 1, ...
   Reverse,   ///< the same from the last wave down
   Random,    ///< a random wave for a random number of instructions up to `quantum`, from `seed`
+  InTurn,    ///< each wave for `quantum` instructions, then the next: as if on SIMDs of their own
 };
+
+class ObserverFactory;
 
 struct RunOptions {
   int threads = 0;                ///< host threads; 0: all cores
   uint64_t instructionBudget = 0; ///< per wave; 0: 2^31, which no real kernel meets
   Arrival arrival = Arrival::Instant;
+  uint32_t ldsDelay = 12; ///< of Arrival::Typical; an LDS round trip takes 48 cycles or more
+  /// Of Arrival::Typical, in order of issue; kAtWait: not before an s_waitcnt demands it.
+  uint32_t memoryDelay = kAtWait;
+  static constexpr uint32_t kAtWait = ~uint32_t(0);
   Schedule schedule = Schedule::ToBarrier;
-  uint32_t quantum = 20; ///< longest turn of Schedule::Random
+  uint32_t quantum = 20; ///< the turn of Schedule::InTurn, the longest of Schedule::Random
   uint64_t seed = 1;
   /// A wave that ends while others wait at a barrier is a fault. Hardware lets the others go on, so
   /// code that others compiled may rely on it.
   bool uniformBarriers = false;
+  ObserverFactory *observers = nullptr; ///< who watches (Observer.h); outlives the launch
 };
 
 struct Launch {

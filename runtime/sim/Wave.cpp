@@ -1,7 +1,11 @@
 #include "runtime/sim/Wave.h"
+#include "runtime/sim/Observer.h"
 #include <fmt/format.h>
 
 namespace attune::sim {
+
+/// The next MFMA cannot start for 4 to 16 times the four cycles that other instructions take.
+static constexpr uint32_t kMfmaTime = 8;
 
 void Wave::fault(std::string message, int lane) {
   if (state == WaveState::Faulted)
@@ -13,11 +17,14 @@ void Wave::fault(std::string message, int lane) {
 }
 
 void Wave::issue(const Access &access, Counter counter) {
+  if (group->observer) [[unlikely]]
+    group->observer->issued(*this, access, counter);
   if (!group->latestArrival) {
     access.complete(*this, access);
     return;
   }
   auto pending = std::make_shared<Access>(access);
+  pending->issued = time;
   if (uint8_t(counter) & uint8_t(Counter::Vm))
     vmQueue.push_back(pending);
   if (uint8_t(counter) & uint8_t(Counter::Lgkm))
@@ -42,6 +49,24 @@ static void drain(Wave &w, std::deque<std::shared_ptr<Access>> &queue, uint32_t 
 void Wave::wait(uint32_t vm, uint32_t lgkm) {
   drain(*this, vmQueue, vm);
   drain(*this, lgkmQueue, lgkm);
+}
+
+/// A flat access is counted by vmcnt as well and waits for that, and what follows it for it.
+void Wave::completeDue(const Inst &next) {
+  while (!vmQueue.empty() && state == WaveState::Running) {
+    const Access &oldest = *vmQueue.front();
+    if (oldest.complete && time < oldest.issued + group->memoryDelay)
+      break;
+    drain(*this, vmQueue, uint32_t(vmQueue.size() - 1));
+  }
+  while (!lgkmQueue.empty() && state == WaveState::Running) {
+    const Access &oldest = *lgkmQueue.front();
+    bool flat = kOpcodes[oldest.inst->opcode].format == Format::FLAT;
+    if (oldest.complete && (flat || time < oldest.issued + group->ldsDelay))
+      break;
+    drain(*this, lgkmQueue, uint32_t(lgkmQueue.size() - 1));
+  }
+  time += kOpcodes[next.opcode].format == Format::MAI ? kMfmaTime : 1;
 }
 
 uint8_t *Wave::memory(uint64_t address, uint32_t bytes, int lane) {

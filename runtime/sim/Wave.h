@@ -40,13 +40,17 @@ struct Access {
   alignas(64) uint64_t address[kLanes]; ///< memory address, or LDS byte address
   uint8_t bytes[kLanes];                ///< leading bytes inside a buffer's range; the rest reads 0
   alignas(64) LaneRow data[4];          ///< store data, compare values
+  uint64_t issued = 0;                  ///< Wave::time at issue
 };
+
+class Observer;
 
 /// Which of the two counters of s_waitcnt an access is counted by.
 enum class Counter : uint8_t { Vm = 1, Lgkm = 2, Both = 3 };
 
 /// What waves of one workgroup share.
 struct Workgroup {
+  Observer *observer = nullptr; ///< of this host thread
   uint32_t id[3] = {0, 0, 0};
   Region lds;                ///< base: host address
   Region scratch;            ///< of all waves; wave n, lane l at base + (64 n + l) * scratchBytes
@@ -58,6 +62,8 @@ struct Workgroup {
   const int32_t *indexOfDword = nullptr; ///< text dword -> index in code, -1 inside an instruction
   uint32_t codeCount = 0;
   bool latestArrival = false; ///< accesses complete when s_waitcnt demands it
+  bool delayed = false;       ///< or after ldsDelay, memoryDelay instructions if that is sooner
+  uint32_t ldsDelay = 0, memoryDelay = 0;
 };
 
 struct Wave {
@@ -74,6 +80,7 @@ struct Wave {
   WaveState state = WaveState::Running;
   uint32_t id = 0; ///< in the workgroup
   uint64_t executed = 0;
+  uint64_t time = 0; ///< with delays: instructions so far, an MFMA counted for its length
   Workgroup *group = nullptr;
   const Inst *current = nullptr; ///< being executed or completed
   std::string faultMessage;
@@ -102,6 +109,8 @@ struct Wave {
   void issue(const Access &, Counter);
   /// s_waitcnt: completes the oldest accesses until no more than these are outstanding.
   void wait(uint32_t vm, uint32_t lgkm);
+  /// With delays, before `next` runs: completes what has been outstanding for long enough.
+  void completeDue(const Inst &next);
   /// Host pointer to `bytes` of memory, LDS (through its aperture) or scratch; null after fault().
   uint8_t *memory(uint64_t address, uint32_t bytes, int lane);
   /// Pointer into LDS; null after fault().

@@ -1,6 +1,7 @@
 // Public bug reports about masks and empty rows, each as a small test under the report's id. The
 // answers are worked out by hand: with Q = 0 a row's output is the mean of the V rows that it sees,
 // so V[j] = j shows which keys those are.
+#include "runtime/device/SimDevice.h"
 #include "tests/e2e/Harness.h"
 #include <catch2/catch.hpp>
 #include <cmath>

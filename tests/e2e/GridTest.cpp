@@ -1,6 +1,7 @@
 // Every spec of specs/ at every length where something can go wrong: around a wave's rows, a kv
 // tile, nothing at all, and fewer keys than queries. A varlen spec meets all pairs of lengths in
 // one call, a dense one in a call each.
+#include "runtime/device/SimDevice.h"
 #include "tests/e2e/Harness.h"
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -65,18 +66,39 @@ TEST_CASE("No kernel of specs/ has scratch or spills", "[grid]") {
   }
 }
 
+/// The same call on a simulator with other options.
+Rows runUnder(const sim::RunOptions &options, const Kernel &k, const HostCall &call) {
+  auto device = makeSimDevice(options);
+  auto loaded = LoadedKernel::load(*device, k.image);
+  REQUIRE(loaded);
+  auto result = loaded->run(call);
+  if (!result)
+    FAIL(result.error().message);
+  return {*result};
+}
+
+TEST_CASE("Bits depend neither on when memory arrives nor on the order of waves", "[grid]") {
+  using sim::Arrival, sim::Schedule;
+  for (const std::string &file : specFiles()) {
+    const Kernel &k = compileFile(file);
+    HostCall call = k.dense() ? noise(k, {70}, {200}) : noise(k, {70, 0, 131}, {200, 3, 100});
+    Rows want = runChecked(k, call);
+    for (Arrival arrival : {Arrival::Instant, Arrival::Latest, Arrival::Typical})
+      for (Schedule schedule :
+           {Schedule::ToBarrier, Schedule::Reverse, Schedule::Random, Schedule::InTurn}) {
+        INFO(file << ", arrival " << int(arrival) << ", schedule " << int(schedule));
+        CHECK(sameBits(runUnder({.arrival = arrival, .schedule = schedule}, k, call), want));
+      }
+  }
+}
+
 TEST_CASE("The number of host threads changes nothing", "[grid]") {
   const Kernel &k = compile({.qHeads = 6, .kvHeads = 2, .mask = "causal"});
   HostCall call = noise(k, {200, 1, 70}, {300, 64, 70});
   Rows want = runChecked(k, call);
   for (int threads : {1, 2, 5}) {
     INFO(threads << " threads");
-    auto device = makeSimDevice({.threads = threads, .instructionBudget = 0});
-    auto loaded = LoadedKernel::load(*device, k.image);
-    REQUIRE(loaded);
-    auto result = loaded->run(call);
-    REQUIRE(result);
-    CHECK(sameBits({*result}, want));
+    CHECK(sameBits(runUnder({.threads = threads}, k, call), want));
   }
 }
 

@@ -1,4 +1,6 @@
 #include "tests/e2e/Harness.h"
+#include "runtime/device/SimDevice.h"
+#include "runtime/sim/strict/Strict.h"
 #include "tests/oracle/Compare.h"
 #include "tests/oracle/Oracle.h"
 #include <catch2/catch.hpp>
@@ -216,11 +218,20 @@ bool sameBits(const Rows &a, const Rows &b) {
          (!a.result.lse || bits(*a.result.lse) == bits(*b.result.lse));
 }
 
+/// Watches every run of every test.
+sim::strict::StrictChecker &strictChecker() {
+  static sim::strict::StrictChecker checker;
+  return checker;
+}
+
 Rows run(const Kernel &kernel, const HostCall &call, HostRunOptions options) {
   options.guards = true;
   auto result = kernel.loaded.run(call, options);
   if (!result)
     FAIL(result.error().message);
+  const std::string findings = strictChecker().text();
+  strictChecker().clear();
+  CHECK(findings == "");
   return {std::move(*result)};
 }
 
@@ -248,7 +259,7 @@ Rows runChecked(const Kernel &kernel, const HostCall &call, HostRunOptions optio
 }
 
 Device &simulator() {
-  static std::unique_ptr<Device> device = makeSimDevice();
+  static std::unique_ptr<Device> device = makeSimDevice(strictChecker().watch({}));
   return *device;
 }
 

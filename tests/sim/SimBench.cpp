@@ -2,6 +2,7 @@
 // on one host thread. Each number is printed only after the result it was measured on has been
 // checked. Not a test: run it by hand.
 #include "runtime/sim/Matrix.h"
+#include "runtime/sim/strict/Strict.h"
 #include "tests/sim/coreHarness.h"
 #include <algorithm>
 #include <bit>
@@ -132,12 +133,17 @@ TEST_CASE("wave instructions a second, one thread") {
     double seconds = fastest(3, [&] {
       REQUIRE(fixture.launch("k", workgroups, threads, Args().add(out), options) == "");
     });
+    strict::StrictChecker checker;
+    double watched = fastest(3, [&] {
+      REQUIRE(fixture.launch("k", workgroups, threads, Args().add(out), checker.watch(options)) ==
+              "");
+    });
     for (float x : fixture.download<float>(out, threads))
       REQUIRE(x == c.expected);
     uint64_t instructions = fixture.stats.waveInstructions;
     REQUIRE(instructions >= uint64_t(workgroups) * threads / 64 * 2000 * c.instructionsPerTurn);
-    fmt::print("{:24} {:6.2f} M wave-instructions/s, {:5.2f} M MFMA/s\n", c.name,
+    fmt::print("{:24} {:6.2f} M wave-instructions/s, {:5.2f} M MFMA/s, strict {:.2f}x\n", c.name,
                double(instructions) / seconds / 1e6,
-               double(fixture.stats.mfmaInstructions) / seconds / 1e6);
+               double(fixture.stats.mfmaInstructions) / seconds / 1e6, watched / seconds);
   }
 }

@@ -201,3 +201,33 @@ TEST_CASE("late arrival shows a wait that is missing") {
     CHECK((f.download<uint32_t>(p, 64)[3] == 104) == waits);
   }
 }
+TEST_CASE("typical arrival: LDS data after some instructions, memory at its wait") {
+  // v3 and v4 hold 5 until ds_read (7) and global_load (100 + lane) arrive. `gap` instructions lie
+  // between the ds_read and the use of v3, in which v4 has not been waited for either.
+  auto result = [](int gap, uint32_t delay, bool waits, const char *filler = "s_nop 0") {
+    std::string text = "  s_load_dwordx2 s[4:5], s[0:1], 0x0\n  s_waitcnt lgkmcnt(0)\n"
+                       "  v_lshlrev_b32_e32 v1, 2, v0\n  v_mov_b32_e32 v2, 7\n"
+                       "  v_mov_b32_e32 v3, 5\n  v_mov_b32_e32 v4, 5\n"
+                       "  ds_write_b32 v1, v2\n  s_waitcnt lgkmcnt(0)\n"
+                       "  global_load_dword v4, v1, s[4:5]\n  ds_read_b32 v3, v1\n";
+    for (int n = 0; n < gap; ++n)
+      text += std::string("  ") + filler + "\n";
+    text += waits ? "  s_waitcnt lgkmcnt(0)\n" : "";
+    text += "  v_add_u32_e32 v5, v3, v4\n  s_waitcnt vmcnt(0)\n"
+            "  global_store_dword v1, v5, s[4:5]\n";
+    Fixture f(assemble(kernelText(text, ".amdhsa_group_segment_fixed_size 256\n")));
+    uint64_t p = f.upload(iota(64));
+    RunOptions options;
+    options.arrival = Arrival::Typical;
+    options.ldsDelay = delay;
+    REQUIRE(f.launch("k", 1, 64, Args().add(p), options) == "");
+    return f.download<uint32_t>(p, 64)[3];
+  };
+  CHECK(result(0, 0, false) == 7 + 5);
+  CHECK(result(3, 4, false) == 5 + 5);
+  CHECK(result(4, 4, false) == 7 + 5);
+  CHECK(result(0, 4, true) == 7 + 5);
+  const char *mfma = "v_mfma_f32_32x32x16_bf16 v[32:47], v[8:11], v[12:15], 0"; // counts as 8
+  CHECK(result(1, 9, false, mfma) == 5 + 5);
+  CHECK(result(1, 8, false, mfma) == 7 + 5);
+}

@@ -39,7 +39,16 @@ struct RunArgs {
   std::map<std::string, double> scalars;
   uint64_t seed = 1;
   int threads = 0;
-  bool check = false, json = false;
+  sim::RunOptions policy; ///< of arrival and schedule
+  bool check = false, strict = false, json = false;
+};
+
+/// A spec with a call, or a code object with a launch file.
+struct ProfileArgs {
+  RunArgs call;
+  std::string launch, trace, html;
+  uint64_t workgroups = 0; ///< of the launch to be timed; 0: as many as run
+  size_t top = 12;
 };
 
 struct ExplainArgs {
@@ -56,6 +65,7 @@ struct CommandLine {
   std::optional<CompileArgs> compile;
   std::optional<RunArgs> run;
   std::optional<ExecArgs> exec;
+  std::optional<ProfileArgs> profile;
   std::optional<ExplainArgs> explain;
   std::optional<GoldenArgs> golden;
   int exitCode = exitOk; ///< when no command is set: help was shown, or the usage was wrong
@@ -67,6 +77,7 @@ CommandLine parseCommandLine(int argc, const char *const *argv);
 int compileCommand(const CompileArgs &);
 int runCommand(const RunArgs &);
 int execCommand(const ExecArgs &);
+int profileCommand(const ProfileArgs &);
 int explainCommand(const ExplainArgs &);
 int goldenCommand(const GoldenArgs &);
 

@@ -1,5 +1,7 @@
 #include "tools/attune/Exec.h"
 #include "runtime/launch/File.h"
+#include "runtime/sim/timing/Timing.h"
+#include "tools/attune/Findings.h"
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
@@ -47,22 +49,30 @@ Result<void> setPolicy(std::string_view key, std::string_view value, sim::RunOpt
   using sim::Arrival, sim::Schedule;
   if (key == "arrival")
     return setNamed<Arrival>(
-        key, value, {{"instant", Arrival::Instant}, {"latest", Arrival::Latest}}, o.arrival);
+        key, value,
+        {{"instant", Arrival::Instant}, {"latest", Arrival::Latest}, {"typical", Arrival::Typical}},
+        o.arrival);
   if (key == "schedule")
     return setNamed<Schedule>(key, value,
                               {{"to-barrier", Schedule::ToBarrier},
+                               {"in-turn", Schedule::InTurn},
                                {"reverse", Schedule::Reverse},
                                {"random", Schedule::Random}},
                               o.schedule);
   if (key == "quantum")
     return setNumber<uint32_t>(key, value, 1, o.quantum);
+  if (key == "lds-delay")
+    return setNumber<uint32_t>(key, value, 0, o.ldsDelay);
+  if (key == "memory-delay")
+    return setNumber<uint32_t>(key, value, 0, o.memoryDelay);
   if (key == "seed")
     return setNumber<uint64_t>(key, value, 0, o.seed);
   return Error{
       ErrorCode::InvalidArgument,
-      fmt::format("--policy: no policy is called {}; policies: arrival, quantum, schedule, "
-                  "seed",
-                  key)};
+      fmt::format(
+          "--policy: no policy is called {}; policies: arrival, lds-delay, memory-delay, quantum, "
+          "schedule, seed",
+          key)};
 }
 
 /// Mnemonics by count, the largest first.
@@ -116,10 +126,24 @@ Result<ExecReport> execute(const ExecArgs &args) {
   auto code = readFile(args.codeObject);
   if (!code)
     return code.error();
-  auto report = exec::run(*code, *file, args.options);
-  if (!report)
-    return report.error();
-  return ExecReport{std::move(*file), std::move(*report)};
+  sim::strict::StrictChecker checker;
+  sim::TimingRecorder recorder;
+  sim::RunOptions options = args.strict ? checker.watch(args.options) : args.options;
+  if (args.timing)
+    options.observers = &recorder;
+  auto run = exec::run(*code, *file, options);
+  if (!run)
+    return run.error();
+  ExecReport report{std::move(*file), std::move(*run), {}, {}};
+  if (args.strict)
+    report.findings = checker.findings();
+  if (args.timing) {
+    auto timing = sim::simulateTiming(recorder);
+    if (!timing)
+      return timing.error();
+    report.timing = std::move(*timing);
+  }
+  return report;
 }
 
 std::string asText(const ExecReport &r, bool stats) {
@@ -136,12 +160,16 @@ std::string asText(const ExecReport &r, bool stats) {
   text += fmt::format("run     {:.0f} ms on the simulator\n", r.run.runMs);
   for (const exec::Written &w : r.run.outputs)
     text += fmt::format("wrote   {}  {}\n", w.path, w.contents);
-  return stats ? text + statsText(r.run.stats) : text;
+  if (stats)
+    text += statsText(r.run.stats);
+  if (r.findings)
+    text += findingsText(*r.findings);
+  return r.timing ? text + sim::timingText(*r.timing) : text;
 }
 
 std::string asJson(const ExecReport &r, bool stats) {
   const sim::KernelInfo &k = r.run.kernel;
-  ordered_json json{{"ok", true},
+  ordered_json json{{"ok", r.ok()},
                     {"kernel",
                      {{"name", k.name},
                       {"vgprs", k.vgprs},
@@ -165,6 +193,10 @@ std::string asJson(const ExecReport &r, bool stats) {
                      {"mfma_instructions", r.run.stats.mfmaInstructions},
                      {"approximate", r.run.stats.approximate},
                      {"opcodes", r.run.stats.opcodeCounts}};
+  if (r.findings)
+    json["strict"] = findingsJson(*r.findings);
+  if (r.timing)
+    json["timing"] = ordered_json::parse(sim::timingJson(*r.timing));
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -18,7 +18,7 @@ int execCommand(const ExecArgs &args) {
     return fail(report.error());
   }
   fmt::print("{}", args.json ? asJson(*report, args.stats) : asText(*report, args.stats));
-  return exitOk;
+  return report->ok() ? exitOk : exitFailed;
 }
 
 } // namespace attune::tool

@@ -2,6 +2,7 @@
 // "nan".
 #include "tools/attune/Report.h"
 #include "runtime/launch/HostTensor.h"
+#include "tools/attune/Findings.h"
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -114,14 +115,16 @@ std::string comparisonText(const Named &n) {
              shapeText(w.index), w.actual, w.expected, w.error, w.allowed);
 }
 
-} // namespace
-
-bool RunReport::ok() const {
-  for (const Named &n : comparisons(*this))
+bool agrees(const RunReport &r) {
+  for (const Named &n : comparisons(r))
     if (!n.comparison->ok)
       return false;
   return true;
 }
+
+} // namespace
+
+bool RunReport::ok() const { return agrees(*this) && (!findings || findings->empty()); }
 
 std::string resourcesText(const Resources &r) {
   std::string text =
@@ -146,9 +149,11 @@ std::string asText(const RunReport &r) {
       if (n.call == &c)
         text += comparisonText(n);
   }
+  if (r.findings)
+    text += findingsText(*r.findings);
   if (r.checked)
-    text += r.ok() ? "ok: agrees with the float64 oracle\n"
-                   : "FAILED: differs from the float64 oracle\n";
+    text += agrees(r) ? "ok: agrees with the float64 oracle\n"
+                      : "FAILED: differs from the float64 oracle\n";
   return text;
 }
 
@@ -167,6 +172,8 @@ std::string asJson(const RunReport &r) {
   for (const CallReport &c : r.calls)
     json["calls"].push_back({{"lengths", c.label}, {"run_ms", c.runMs}, {"check_ms", c.checkMs}});
   json["notes"] = r.notes;
+  if (r.findings)
+    json["strict"] = findingsJson(*r.findings);
   return json.dump(2) + "\n";
 }
 

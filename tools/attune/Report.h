@@ -1,6 +1,7 @@
 // The report of `attune run`, as lines for people or as one JSON object.
 #pragma once
 #include "runtime/abi/KernelImage.h"
+#include "runtime/sim/strict/Strict.h"
 #include "tests/oracle/Compare.h"
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@ struct RunReport {
   std::vector<std::string> notes;
   std::vector<Sidecar> kernels;
   std::vector<CallReport> calls;
+  std::optional<std::vector<sim::strict::Finding>> findings; ///< of strict mode
 
   bool ok() const;
 };

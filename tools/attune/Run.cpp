@@ -1,5 +1,5 @@
 // attune run: compile, draw or load, launch, compare, report.
-#include "runtime/device/Device.h"
+#include "runtime/device/SimDevice.h"
 #include "runtime/launch/Npz.h"
 #include "tests/oracle/Oracle.h"
 #include "tools/attune/Inputs.h"
@@ -53,9 +53,12 @@ public:
                .checked = args_.check,
                .notes = jobs->notes,
                .kernels = {image->sidecar},
-               .calls = {}};
+               .calls = {},
+               .findings = {}};
     if (auto ok = runJobs(*image, jobs->jobs); !ok)
       return ok.error();
+    if (args_.strict)
+      report_.findings = checker_.findings();
     return std::move(report_);
   }
 
@@ -66,7 +69,9 @@ private:
   }
 
   Result<void> runJobs(const KernelImage &image, const std::vector<Job> &jobs) {
-    auto device = makeSimDevice({.threads = args_.threads});
+    sim::RunOptions options = args_.strict ? checker_.watch(args_.policy) : args_.policy;
+    options.threads = args_.threads;
+    auto device = makeSimDevice(options);
     auto kernel = LoadedKernel::load(*device, image);
     if (!kernel)
       return kernel.error();
@@ -107,6 +112,7 @@ private:
   const RunArgs &args_;
   Source source_;
   RunReport report_;
+  sim::strict::StrictChecker checker_;
 };
 
 } // namespace

@@ -46,7 +46,7 @@ TEST_CASE("policy: refusals") {
   CHECK_THAT(refusedPolicy(""), Contains("'' is not of the form name=value"));
   CHECK_THAT(refusedPolicy("arrival"), Contains("'arrival' is not of the form"));
   CHECK_THAT(refusedPolicy("arrival=late"),
-             Contains("late is not arrival: it is instant or latest"));
+             Contains("late is not arrival: it is instant or latest or typical"));
   CHECK_THAT(refusedPolicy("schedule="), Contains("to-barrier or reverse or random"));
   CHECK_THAT(refusedPolicy("quantum=0"), Contains("a whole number from 1 to 4294967295"));
   CHECK_THAT(refusedPolicy("seed=1x"), Contains("1x is not seed"));

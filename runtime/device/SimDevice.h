@@ -1,0 +1,12 @@
+// The embedded simulator (runtime/sim) as a device: the default where there is no GPU.
+#pragma once
+#include "runtime/device/Device.h"
+#include "runtime/sim/Simulator.h"
+
+namespace attune {
+
+/// Every launch on the device runs with these options: host threads, instruction budget, the
+/// policies of arrival and schedule, and who watches.
+std::unique_ptr<Device> makeSimDevice(const sim::RunOptions & = {});
+
+} // namespace attune

@@ -1,0 +1,200 @@
+#include "runtime/sim/strict/LdsShadow.h"
+#include <algorithm>
+#include <type_traits>
+
+namespace attune::sim::strict {
+namespace {
+constexpr uint32_t kMaxOps = (1u << 27) - 1;
+}
+
+void LdsShadow::prepare(uint32_t bytes, uint32_t waves, bool narrow) {
+  shift_ = narrow ? 0 : 2;
+  units_ = (bytes + unitBytes() - 1) >> shift_;
+  waves_ = waves;
+  written_.assign(units_, kUndefined);
+  lastRead_.assign(waves, 0);
+  read_.assign(waves, std::vector<uint32_t>(units_));
+  updated_.assign(waves, {});
+  atomics_ = false;
+}
+
+void LdsShadow::begin() {
+  std::ranges::fill(written_, kUndefined);
+  base_ += uint32_t(ops_.size()); // what earlier workgroups did is behind the floor
+  ops_.clear();
+  if (base_ > kMaxOps / 2)
+    forget();
+  epoch_ = 0;
+  floor_ = base_ << 4;
+}
+
+void LdsShadow::released(uint32_t oldest) {
+  ++epoch_;
+  floor_ = (oldest ? oldest : base_ + uint32_t(ops_.size())) << 4;
+}
+
+uint32_t LdsShadow::add(const Inst &i, uint32_t wave, LdsAccess access) {
+  if (base_ + ops_.size() > kMaxOps)
+    forget();
+  if (access == LdsAccess::Atomic && !atomics_) {
+    atomics_ = true;
+    for (auto &each : updated_)
+      each.assign(units_, 0);
+  }
+  ops_.push_back({.inst = &i, .wave = wave, .access = access, .issued = epoch_});
+  return base_ + uint32_t(ops_.size() - 1);
+}
+
+/// Out of numbers: they start anew, and what happened so far is taken as ordered.
+void LdsShadow::forget() {
+  for (uint32_t &w : written_)
+    w &= kUndefined;
+  for (auto *table : {&read_, &updated_})
+    for (auto &each : *table)
+      std::ranges::fill(each, 0);
+  std::ranges::fill(lastRead_, 0);
+  ops_.clear();
+  base_ = 1;
+  floor_ = base_ << 4;
+}
+
+void LdsShadow::check(uint32_t key, const LdsOp &op, uint32_t unit, int lane,
+                      LdsConflict &conflict) const {
+  const LdsOp &other = at(key >> 4);
+  if (conflict.other)
+    return;
+  bool same = other.wave == op.wave;
+  bool dma = op.access == LdsAccess::Dma, otherDma = other.access == LdsAccess::Dma;
+  bool meets = same ? dma != otherDma && other.done == LdsOp::kNotDone : other.done >= epoch_;
+  if (meets)
+    conflict = {&other, unit << shift_, lane, same};
+}
+
+void LdsShadow::checkAll(const Table &table, const LdsOp &op, uint32_t unit, int lane,
+                         LdsConflict &conflict) const {
+  for (const auto &ofWave : table)
+    if (ofWave[unit] >= floor_)
+      check(ofWave[unit], op, unit, lane, conflict);
+}
+
+unsigned LdsShadow::read(uint32_t n, uint32_t address, uint32_t bytes, int lane,
+                         LdsConflict &conflict) {
+  const LdsOp &op = at(n);
+  uint32_t key = keyOf(n), first = address >> shift_;
+  uint32_t last = std::min((address + bytes - 1) >> shift_, units_ - 1);
+  unsigned undefined = 0;
+  lastRead_[op.wave] = key;
+  for (uint32_t u = first; u <= last; ++u) {
+    uint32_t w = written_[u];
+    if (w >= floor_) {
+      if (w & kUndefined)
+        undefined |= 1u << (((u << shift_) - address) / 4 & 3);
+      if (uint32_t by = w & ~kUndefined; by >= floor_)
+        check(by, op, u, lane, conflict);
+    }
+    if (atomics_)
+      checkAll(updated_, op, u, lane, conflict);
+    read_[op.wave][u] = key;
+  }
+  return undefined;
+}
+
+void LdsShadow::write(uint32_t n, uint32_t address, uint32_t bytes, int lane, unsigned undefined,
+                      LdsConflict &conflict) {
+  const LdsOp &op = at(n);
+  bool atomic = op.access == LdsAccess::Atomic;
+  uint32_t key = keyOf(n), first = address >> shift_;
+  uint32_t last = std::min((address + bytes - 1) >> shift_, units_ - 1);
+  for (uint32_t u = first; u <= last; ++u) {
+    if (uint32_t by = written_[u] & ~kUndefined; by >= floor_)
+      check(by, op, u, lane, conflict);
+    checkAll(read_, op, u, lane, conflict);
+    if (!atomic && atomics_)
+      checkAll(updated_, op, u, lane, conflict);
+    uint32_t mark = undefined >> (((u << shift_) - address) / 4 & 3) & 1 ? kUndefined : 0;
+    if (atomic) {
+      updated_[op.wave][u] = key;
+      written_[u] |= mark;
+    } else {
+      written_[u] = key | mark;
+    }
+  }
+}
+
+bool LdsShadow::readWhole(uint32_t n, const uint64_t *address, unsigned words, bool own) {
+  if (shift_ != 2 || atomics_)
+    return false;
+  uint32_t wave = at(n).wave, key = keyOf(n), hit = 0;
+  uint32_t *read = read_[wave].data();
+  auto each = [&](auto count) {
+    for (int l = 0; l < kLanes; ++l) {
+      uint32_t u = uint32_t(address[l]) / 4;
+      for (unsigned k = 0; k < count; ++k) {
+        uint32_t w = written_[u + k];
+        hit |= uint32_t(w >= floor_) & (uint32_t((w & 15) != wave) | w >> 31 | uint32_t(own));
+        read[u + k] = key;
+      }
+    }
+  };
+  if (words == 4)
+    each(std::integral_constant<unsigned, 4>());
+  else if (words == 2)
+    each(std::integral_constant<unsigned, 2>());
+  else
+    each(words);
+  lastRead_[wave] = key;
+  return !hit;
+}
+
+/// Has a wave whose reads matter to a write of `op` read, in this epoch, what anyIn(its reads)
+/// finds?
+template <class Fn> bool LdsShadow::readersMatter(const LdsOp &op, bool own, Fn anyIn) const {
+  for (uint32_t w = 0; w < waves_; ++w)
+    if (lastRead_[w] >= floor_ && (own || w != op.wave) && anyIn(read_[w].data()))
+      return true;
+  return false;
+}
+
+bool LdsShadow::writeWhole(uint32_t n, const uint64_t *address, unsigned words, bool own) {
+  const LdsOp &op = at(n);
+  if (shift_ != 2 || atomics_ || op.access == LdsAccess::Atomic)
+    return false;
+  auto any = [&](const uint32_t *table, uint32_t bits, uint32_t except) {
+    uint32_t hit = 0;
+    for (int l = 0; l < kLanes; ++l)
+      for (unsigned k = 0; k < words; ++k) {
+        uint32_t w = table[uint32_t(address[l]) / 4 + k] & bits;
+        hit |= uint32_t(w >= floor_) & uint32_t((w & 15) != except);
+      }
+    return hit != 0;
+  };
+  if (any(written_.data(), ~kUndefined, own ? ~0u : op.wave) ||
+      readersMatter(op, own, [&](const uint32_t *read) { return any(read, ~0u, ~0u); }))
+    return false;
+  for (int l = 0; l < kLanes; ++l)
+    for (unsigned k = 0; k < words; ++k)
+      written_[uint32_t(address[l]) / 4 + k] = keyOf(n);
+  return true;
+}
+
+bool LdsShadow::writeRange(uint32_t n, uint32_t address, uint32_t bytes, bool own) {
+  const LdsOp &op = at(n);
+  if (atomics_)
+    return false;
+  uint32_t first = address >> shift_, count = bytes >> shift_;
+  auto any = [&](const uint32_t *table, uint32_t bits, uint32_t except) {
+    uint32_t hit = 0;
+    for (uint32_t u = first; u < first + count; ++u) {
+      uint32_t w = table[u] & bits;
+      hit |= uint32_t(w >= floor_) & uint32_t((w & 15) != except);
+    }
+    return hit != 0;
+  };
+  if (any(written_.data(), ~kUndefined, own ? ~0u : op.wave) ||
+      readersMatter(op, own, [&](const uint32_t *read) { return any(read, ~0u, ~0u); }))
+    return false;
+  std::fill_n(written_.begin() + first, count, keyOf(n));
+  return true;
+}
+
+} // namespace attune::sim::strict
