@@ -50,6 +50,23 @@ std::optional<uint64_t> outputBytes(const OutputSpec &out, const Pointer &p) {
   return bytes;
 }
 
+/// Arguments that the kernel says it has and the file leaves at 0: more often forgotten than meant.
+std::vector<std::string> notGiven(const sim::KernelInfo &kernel, const LaunchFile &file) {
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < kernel.args.size(); ++i) {
+    const sim::KernelArgInfo &wanted = kernel.args[i];
+    bool given = wanted.size == 0;
+    for (const Arg &arg : file.args)
+      given |=
+          arg.offset < wanted.offset + wanted.size && wanted.offset < arg.offset + arg.value.size();
+    if (!given)
+      notes.push_back(
+          fmt::format("argument {} of the kernel ({} bytes at {}) is not in {}: it is 0", i,
+                      wanted.size, wanted.offset, file.path));
+  }
+  return notes;
+}
+
 class Preparation {
 public:
   Preparation(sim::Memory &memory, const LaunchFile &file) : memory_(memory), file_(file) {}
@@ -237,8 +254,13 @@ Result<Report> run(std::span<const uint8_t> codeObject, const LaunchFile &file,
   auto outputs = writeOutputs(simulator.memory(), file, *prepared);
   if (!outputs)
     return outputs.error();
-  return Report{std::move(*kernel), std::move(*stats), std::move(*outputs),
-                uint32_t(prepared->kernarg.size()), took.count()};
+  auto notes = notGiven(*kernel, file);
+  return Report{std::move(*kernel),
+                std::move(*stats),
+                std::move(*outputs),
+                std::move(notes),
+                uint32_t(prepared->kernarg.size()),
+                took.count()};
 }
 
 } // namespace attune::exec

@@ -48,6 +48,8 @@ struct Report {
   sim::KernelInfo kernel;
   sim::RunStats stats;
   std::vector<Written> outputs;
+  std::vector<std::string>
+      notes;                 ///< arguments of the kernel's metadata that the file does not give
   uint32_t kernargGiven = 0; ///< bytes that the file's arguments take
   double runMs = 0;          ///< of the simulation alone
 };

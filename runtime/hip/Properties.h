@@ -26,7 +26,7 @@ constexpr int pciBus = 1;
 } // namespace chip
 
 struct ArchFlags {
-  uint32_t bits = 0;
+  uint32_t bits;
 };
 
 /// hipDeviceProp_t of HIP up to 5.7 (hipGetDeviceProperties).

@@ -155,6 +155,8 @@ std::string asText(const ExecReport &r, bool stats) {
   text +=
       fmt::format("launch  grid {}  block {}  dynamic lds {} B\n", fmt::join(r.file.grid, " x "),
                   fmt::join(r.file.block, " x "), r.file.dynamicLds);
+  for (const std::string &note : r.run.notes)
+    text += fmt::format("note    {}\n", note);
   text += fmt::format("run     {:.0f} ms on the simulator\n", r.run.runMs);
   for (const exec::Written &w : r.run.outputs)
     text += fmt::format("wrote   {}  {}\n", w.path, w.contents);
@@ -181,6 +183,7 @@ std::string asJson(const ExecReport &r, bool stats) {
                     {"dynamic_lds", r.file.dynamicLds},
                     {"kernarg_given", r.run.kernargGiven},
                     {"run_ms", r.run.runMs},
+                    {"notes", r.run.notes},
                     {"outputs", ordered_json::array()}};
   for (const exec::Written &w : r.run.outputs)
     json["outputs"].push_back({{"path", w.path}, {"contents", w.contents}});

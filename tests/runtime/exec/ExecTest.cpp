@@ -175,6 +175,16 @@ TEST_CASE("exec: a run that fails writes nothing and says what the simulator sai
              Contains("2048 threads"));
 }
 
+TEST_CASE("exec: an argument of the metadata that the file leaves out is noted") {
+  auto file = parsed(R"({"kernel": "vector_add", "grid": [1], "block": [256], "args": [
+    {"kind": "buffer", "size": 64}, {"kind": "buffer", "size": 64, "offset": 16}]})");
+  auto report = exec::run(simtest::compileFile("basic.cl"), file, {});
+  REQUIRE(report);
+  REQUIRE(report->notes.size() == 2);
+  CHECK_THAT(report->notes[0], Contains("argument 1 of the kernel (8 bytes at 8) is not in"));
+  CHECK_THAT(report->notes[1], Contains("argument 3 of the kernel (4 bytes at 24) is not in"));
+}
+
 TEST_CASE("exec: outputs that cannot be written") {
   writeInputs();
   CHECK_THAT(refusal(std::string(abn) + R"({"kind": "buffer", "size": 400,

@@ -57,3 +57,9 @@ TEST_CASE("hip: a program linked against ROCm's library runs on this one") {
   CHECK(outputOf(built(system)) ==
         "AMD Instinct MI355X (Attune simulator), 256 compute units\nPASSED\n");
 }
+
+TEST_CASE("hip: errors, attributes and properties are those of HIP's header") {
+  if (headers())
+    CHECK(simtest::runCommand("clang++-22 -std=c++20 -fsyntax-only -I " ATTUNE_HIP_TESTS
+                              "/../../.. " ATTUNE_HIP_TESTS "/AbiCheck.cpp"));
+}
