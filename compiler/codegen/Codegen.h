@@ -4,6 +4,7 @@
 //   optimize    the LLVM passes that help our kernels (docs/adr/010)
 //   emitIsa     assembly text          } each lowers the IR in place, so one module is emitted once
 //   emitObject  relocatable ELF        }
+//   listObject  its instructions as text, with the lines of the tile dialect they came from
 //   link        ELF -> code object, by LLD as a library
 //   readKernel  what the code object says about itself: arguments and resources
 //
@@ -11,6 +12,7 @@
 // reports some failures by ending the process; here they come back as an Error with the kernel's
 // name (FatalGuard.h).
 #pragma once
+#include "compiler/include/attune/Listing.h"
 #include "runtime/abi/KernelImage.h"
 #include "runtime/abi/Result.h"
 #include <cstdint>
@@ -60,6 +62,8 @@ Result<LlvmKernel> translate(mlir::ModuleOp module, std::string_view cpu);
 Result<void> optimize(LlvmKernel &);
 Result<std::string> emitIsa(LlvmKernel &);
 Result<std::string> emitObject(LlvmKernel &);
+/// Every instruction of an object that came from `kernel`, by address.
+Result<std::vector<ListingRow>> listObject(LlvmKernel &, std::string_view object);
 Result<std::vector<uint8_t>> link(std::string_view object, std::string_view kernelName);
 
 /// One kernel of a code object, from its metadata note.

@@ -22,6 +22,7 @@ void initializeTarget() {
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmPrinter();
     LLVMInitializeAMDGPUAsmParser(); // for inline assembly
+    LLVMInitializeAMDGPUDisassembler();
   });
 }
 

@@ -72,6 +72,13 @@ Result<std::string> Compiler::emitMlir(std::string_view text, Stage stage,
   return emitFrom(impl_->context, text, stage, options);
 }
 
+Result<Listing> Compiler::listing(const spec::Model &model, const CompileOptions &options) {
+  Session session(impl_->context, options);
+  if (Result<void> loaded = session.load(model); !loaded)
+    return loaded.error();
+  return session.listing();
+}
+
 Result<std::string> Compiler::explain(const spec::Model &model, const CompileOptions &options) {
   Session session(impl_->context, options);
   if (Result<void> loaded = session.load(model); !loaded)

@@ -5,9 +5,12 @@
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/lower/SpecToAttn.h"
 #include "compiler/pipeline/Pipelines.h"
+#include "compiler/spec/Spec.h"
 #include "fmt/format.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Transforms/LocationSnapshot.h"
 #include "runtime/abi/Digest.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
@@ -72,6 +75,7 @@ Result<void> Session::adopt(mlir::OwningOpRef<mlir::ModuleOp> module, std::strin
 }
 
 Result<void> Session::load(const spec::Model &model) {
+  model_ = &model;
   DiagnosticCollector errors(context_);
   mlir::OwningOpRef<mlir::ModuleOp> module = buildAttn(context_, model);
   if (!module)
@@ -89,6 +93,14 @@ Result<void> Session::load(std::string_view attnText) {
   return adopt(std::move(module), std::move(digest));
 }
 
+/// A refusal with the line of the spec that asks for it, unless the command line does.
+Error Session::located(Error error) const {
+  const auto byCommand = [&](const auto &knob) { return error.place == "schedule." + knob.first; };
+  if (model_ && !llvm::any_of(options_.knobs, byCommand))
+    error.message = spec::renderAt(*model_, error.place, error.message);
+  return error;
+}
+
 Result<void> Session::plan() {
   if (plan_)
     return {};
@@ -99,7 +111,7 @@ Result<void> Session::plan() {
   knobs.insert(knobs.end(), options_.knobs.begin(), options_.knobs.end());
   Result<schedule::Plan> plan = schedule::choosePlan(problem_, *arch, knobs);
   if (!plan)
-    return plan.error();
+    return located(plan.error());
   arch_ = *arch;
   plan_ = std::move(*plan);
   return {};
@@ -173,6 +185,37 @@ Result<std::vector<uint8_t>> Session::codeObject() {
   if (!object)
     return object.error();
   return codegen::link(*object, problem_.specName);
+}
+
+Result<Listing> Session::listing() {
+  if (Result<void> done = lower(Stage::Tile); !done)
+    return done.error();
+  Listing listing;
+  {
+    llvm::raw_string_ostream stream(listing.tile);
+    mlir::generateLocationsFromIR(stream, "tile.mlir", *module_, mlir::OpPrintingFlags());
+  }
+  if (Result<void> done = lower(Stage::Rocdl); !done)
+    return done.error();
+  Result<void> scoped = run("line table", ErrorCode::Internal, [](mlir::OpPassManager &pm) {
+    pm.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass());
+  });
+  if (!scoped)
+    return scoped.error();
+  DiagnosticCollector errors(context_);
+  Result<codegen::LlvmKernel> kernel = codegen::translate(*module_, arch_->name);
+  if (!kernel)
+    return kernel.error();
+  if (Result<void> done = codegen::optimize(*kernel); !done)
+    return done.error();
+  Result<std::string> object = codegen::emitObject(*kernel);
+  if (!object)
+    return object.error();
+  Result<std::vector<ListingRow>> rows = codegen::listObject(*kernel, *object);
+  if (!rows)
+    return rows.error();
+  listing.rows = std::move(*rows);
+  return listing;
 }
 
 Result<KernelReport> Session::report(const std::vector<uint8_t> &codeObject) {

@@ -32,6 +32,10 @@ public:
   /// The code object with its sidecar.
   Result<KernelImage> compile();
 
+  /// The instructions with the tile ops that they came from: a compile of its own, with line
+  /// tables.
+  Result<Listing> listing();
+
   attn::KernelOp kernel(); ///< valid after load, until lower(Tile)
   const ProblemShape &problem() const { return problem_; }
   const schedule::Plan &chosenPlan() const { return *plan_; }
@@ -40,6 +44,7 @@ public:
 
 private:
   Result<void> adopt(mlir::OwningOpRef<mlir::ModuleOp>, std::string digest);
+  Error located(Error) const;
   Result<void> run(const char *phase, ErrorCode onFailure,
                    llvm::function_ref<void(mlir::OpPassManager &)> add);
   Result<std::vector<uint8_t>> codeObject();
@@ -47,6 +52,8 @@ private:
 
   mlir::MLIRContext &context_;
   const CompileOptions &options_;
+  const spec::Model *model_ =
+      nullptr; ///< for messages; the caller's, null when the kernel came as MLIR
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   Stage stage_ = Stage::Attn;
   ProblemShape problem_;

@@ -47,7 +47,8 @@ Error unknownKnob(std::string_view name) {
   return {ErrorCode::InvalidSpec,
           fmt::format("schedule has no knob '{}'{}; knobs: {}", name,
                       alike ? fmt::format(", did you mean '{}'?", closest->name) : "",
-                      fmt::join(names, ", "))};
+                      fmt::join(names, ", ")),
+          "schedule." + std::string(name)};
 }
 
 std::string listOf(std::span<const int> legal) {
@@ -80,11 +81,13 @@ readKnobs(const std::vector<std::pair<std::string, std::string>> &knobs) {
     if (fault != std::errc() || end != text.data() + text.size())
       return Error{ErrorCode::InvalidSpec,
                    fmt::format("schedule knob {} is '{}', not an integer; legal: {}", name, text,
-                               listOf(knob->legal))};
+                               listOf(knob->legal)),
+                   "schedule." + name};
     if (std::find(knob->legal.begin(), knob->legal.end(), value) == knob->legal.end())
       return Error{ErrorCode::Unsupported,
                    fmt::format("schedule knob {} is {}; legal: {}; nearest legal: {}", name, value,
-                               listOf(knob->legal), nearestLegal(knob->legal, value))};
+                               listOf(knob->legal), nearestLegal(knob->legal, value)),
+                   "schedule." + name};
     values[knob->name] = value;
   }
   return values;

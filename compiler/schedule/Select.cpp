@@ -26,27 +26,32 @@ constexpr uint32_t neededFeatures =
 
 using Given = std::map<std::string_view, int>;
 
-Error unsupported(std::string message) { return {ErrorCode::Unsupported, std::move(message)}; }
+Error unsupported(std::string place, std::string message) {
+  return {ErrorCode::Unsupported, std::move(message), std::move(place)};
+}
 
-Result<void> checkHeadDim(std::string_view field, int value) {
+Result<void> checkHeadDim(std::string place, std::string_view field, int value) {
   if (std::find(std::begin(headDims), std::end(headDims), value) != std::end(headDims))
     return {};
   // A smaller tensor can be padded with zeros to the next size; a greater one can't be cut.
   const auto next =
       std::find_if(std::begin(headDims), std::end(headDims), [&](int d) { return d >= value; });
   const bool pads = value > 0 && next != std::end(headDims);
-  return unsupported(fmt::format(
-      "{} is {}; supported: {}; nearest legal: {}{}", field, value, fmt::join(headDims, ", "),
-      pads ? *next : nearestLegal(headDims, value), pads ? ", padded with zeros" : ""));
+  return unsupported(std::move(place), fmt::format("{} is {}; supported: {}; nearest legal: {}{}",
+                                                   field, value, fmt::join(headDims, ", "),
+                                                   pads ? *next : nearestLegal(headDims, value),
+                                                   pads ? ", padded with zeros" : ""));
 }
 
-Result<void> checkDType(std::string_view field, DType t, std::span<const DType> legal) {
+Result<void> checkDType(std::string place, std::string_view field, DType t,
+                        std::span<const DType> legal) {
   if (std::find(legal.begin(), legal.end(), t) != legal.end())
     return {};
   std::vector<std::string_view> names;
   for (DType d : legal)
     names.push_back(nameOf(d));
-  return unsupported(fmt::format("{} is {}; supported: {}; nearest legal: {}", field, nameOf(t),
+  return unsupported(std::move(place),
+                     fmt::format("{} is {}; supported: {}; nearest legal: {}", field, nameOf(t),
                                  fmt::join(names, ", "), names.front()));
 }
 
@@ -58,19 +63,20 @@ Result<void> checkArch(const target::Arch &arch) {
   for (const target::Arch &a : target::allArchs())
     if (target::missingFeatures(a, neededFeatures).empty())
       able.push_back(a.name);
-  return unsupported(fmt::format("arch {} lacks {}; supported: {}", arch.name,
-                                 fmt::join(missing, ", "), fmt::join(able, ", ")));
+  return unsupported("", fmt::format("arch {} lacks {}; supported: {}", arch.name,
+                                     fmt::join(missing, ", "), fmt::join(able, ", ")));
 }
 
 Result<void> checkProblem(const ProblemShape &p, const target::Arch &arch) {
-  for (Result<void> check :
-       {checkDType("dtype of q, k and v", p.dtype, dtypes),
-        checkDType("dtype of out", p.outDtype, outDtypes), checkHeadDim("head_dim", p.headDim),
-        checkHeadDim("v_head_dim", p.vHeadDim)})
+  for (Result<void> check : {checkDType("q", "dtype of q, k and v", p.dtype, dtypes),
+                             checkDType("out", "dtype of out", p.outDtype, outDtypes),
+                             checkHeadDim("dim", "head_dim", p.headDim),
+                             checkHeadDim("v_dim", "v_head_dim", p.vHeadDim)})
     if (!check)
       return check;
   if (p.numKvHeads < 1 || p.numQHeads < 1 || p.numQHeads % p.numKvHeads)
     return unsupported(
+        "heads",
         fmt::format("{} query heads over {} kv heads; the first must be a multiple of the second",
                     p.numQHeads, p.numKvHeads));
   return checkArch(arch);
@@ -82,11 +88,12 @@ Result<void> checkDma(const Plan &plan, const ProblemShape &p) {
   const int instructions = tileBytes / dmaBytes;
   if (instructions % plan.waves == 0)
     return {};
-  return unsupported(fmt::format(
-      "waves={} with kv_tile={}: a {} tile of {} bytes is {} DMA instructions of {} bytes, not a "
-      "whole number for each wave; nearest legal: waves={}",
-      plan.waves, plan.kvTile, dim == p.headDim ? "K" : "V", tileBytes, instructions, dmaBytes,
-      instructions));
+  return unsupported("schedule.waves",
+                     fmt::format("waves={} with kv_tile={}: a {} tile of {} bytes is {} DMA "
+                                 "instructions of {} bytes, not a "
+                                 "whole number for each wave; nearest legal: waves={}",
+                                 plan.waves, plan.kvTile, dim == p.headDim ? "K" : "V", tileBytes,
+                                 instructions, dmaBytes, instructions));
 }
 
 /// The largest legal kv_tile whose buffers fit, or 0.
@@ -105,16 +112,19 @@ int largestFittingTile(Plan plan, const ProblemShape &p, const target::Arch &arc
 Result<void> checkPlan(const Plan &plan, const ProblemShape &p, const target::Arch &arch) {
   const int lds = plan.ldsBytes(p);
   if (lds > arch.ldsBytes)
-    return unsupported(fmt::format(
-        "kv_tile={} with stages={} needs {} bytes of LDS; {} has {} a workgroup; nearest "
-        "legal: kv_tile={}",
-        plan.kvTile, plan.stages, lds, arch.name, arch.ldsBytes,
-        largestFittingTile(plan, p, arch)));
+    return unsupported(
+        "schedule.kv_tile",
+        fmt::format(
+            "kv_tile={} with stages={} needs {} bytes of LDS; {} has {} a workgroup; nearest "
+            "legal: kv_tile={}",
+            plan.kvTile, plan.stages, lds, arch.name, arch.ldsBytes,
+            largestFittingTile(plan, p, arch)));
   if (Result<void> dma = checkDma(plan, p); !dma)
     return dma;
   const int possible = arch.occupancy(0, 0, lds, plan.waves);
   if (plan.wavesPerEu > possible)
     return unsupported(
+        "schedule.waves_per_eu",
         fmt::format("waves_per_eu={} with {} bytes of LDS for {} waves: {} holds {} a SIMD; "
                     "nearest legal: waves_per_eu={}",
                     plan.wavesPerEu, lds, plan.waves, arch.name, possible, possible));

@@ -31,6 +31,9 @@ enum class ErrorCode {
 struct Error {
   ErrorCode code = ErrorCode::Internal;
   std::string message;
+  /// What is to blame, where a spec may say where that is: a key of spec::Model::places ("dim",
+  /// "schedule.waves").
+  std::string place = "";
 };
 
 template <class T> class [[nodiscard]] Result {

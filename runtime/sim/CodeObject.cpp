@@ -263,10 +263,14 @@ bool ElfReader::kernels(Error &error) {
       k.maxThreads = uint32_t(m.integerAt(".max_flat_workgroup_size", 0));
       k.kernargBytes = std::max(k.kernargBytes, uint32_t(m.integerAt(".kernarg_segment_size", 0)));
       const MsgValue *args = m.find(".args");
-      for (const MsgValue &arg : args ? args->array : none)
+      for (const MsgValue &arg : args ? args->array : none) {
+        auto offset = uint32_t(arg.integerAt(".offset", 0));
+        auto size = uint32_t(arg.integerAt(".size", 0));
         if (std::string kind = arg.stringAt(".value_kind"); kind.starts_with("hidden_"))
-          k.hidden.push_back(
-              {kind, uint32_t(arg.integerAt(".offset", 0)), uint32_t(arg.integerAt(".size", 0))});
+          k.hidden.push_back({kind, offset, size});
+        else
+          k.args.push_back({offset, size});
+      }
     }
     object_.kernels.push_back(std::move(k));
   }

@@ -6,6 +6,7 @@
 // XNACK and SRAMECC flags.
 #pragma once
 #include "runtime/abi/Result.h"
+#include "runtime/sim/Simulator.h"
 #include <cstdint>
 #include <map>
 #include <span>
@@ -33,6 +34,7 @@ struct Kernel {
   bool workgroupId[3] = {};                      ///< passed in SGPRs after the user SGPRs
   uint32_t preloadLength = 0, preloadOffset = 0; ///< dwords of kernarg preloaded into SGPRs
   bool dynamicStack = false;
+  std::vector<KernelArgInfo> args; ///< those that the caller passes
   std::vector<HiddenArg> hidden;
 };
 

@@ -352,6 +352,8 @@ Result<RunStats> runDispatch(const Dispatch &d) {
     work();
   for (std::thread &t : pool)
     t.join();
+  if (d.options.observers)
+    d.options.observers->finished(d, fault.id);
   if (fault.id != ~uint64_t(0))
     return Error{ErrorCode::SimFault, fault.message};
   return statistics(counts, total);

@@ -165,8 +165,8 @@ Result<std::vector<KernelInfo>> Simulator::kernels(ModuleId id) const {
     return m.error();
   std::vector<KernelInfo> infos;
   for (const Kernel &k : (*m)->object.kernels)
-    infos.push_back(
-        {k.name, k.vgprs, k.accumOffset, k.kernargBytes, k.ldsBytes, k.scratchBytes, k.maxThreads});
+    infos.push_back({k.name, k.vgprs, k.accumOffset, k.kernargBytes, k.ldsBytes, k.scratchBytes,
+                     k.maxThreads, k.args});
   return infos;
 }
 

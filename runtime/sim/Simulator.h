@@ -87,15 +87,21 @@ struct Launch {
   RunOptions options = {};
 };
 
+/// An argument that the caller passes; hidden ones are filled in at launch.
+struct KernelArgInfo {
+  uint32_t offset = 0, size = 0; ///< in the kernarg segment
+};
+
 /// What the kernel descriptor and the metadata say of one kernel.
 struct KernelInfo {
   std::string name;
   uint32_t vgprs = 0;       ///< registers a wave owns, AGPRs included, in the unified file
   uint32_t accumOffset = 0; ///< where AGPR 0 lies in that file
   uint32_t kernargBytes = 0;
-  uint32_t ldsBytes = 0;     ///< static
-  uint32_t scratchBytes = 0; ///< per lane
-  uint32_t maxThreads = 0;   ///< of a workgroup; 0: metadata does not say
+  uint32_t ldsBytes = 0;                ///< static
+  uint32_t scratchBytes = 0;            ///< per lane
+  uint32_t maxThreads = 0;              ///< of a workgroup; 0: metadata does not say
+  std::vector<KernelArgInfo> args = {}; ///< in their order; empty without metadata
 };
 
 struct RunStats {

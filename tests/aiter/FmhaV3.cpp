@@ -1,5 +1,6 @@
 #include "tests/aiter/FmhaV3.h"
 #include "tests/aiter/Reference.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,23 +10,38 @@ namespace {
 /// What an e4m3 code stands for is code * descale; powers of two would hide a missing factor.
 constexpr float kDescale[3] = {0.31f, 0.27f, 0.43f};
 
-/// Where each sequence's rows lie.
-struct Packing {
-  Packing(const std::vector<uint32_t> &lengths, uint32_t padding) : logical{0}, physical{0} {
+/// Where the rows of one tensor lie, counted in elements.
+class Layout {
+public:
+  Layout(const std::vector<uint32_t> &lengths, const FmhaShape &shape, uint32_t heads, uint32_t dim)
+      : lengths(lengths), logical{0}, physical{0}, heads(heads), dim(dim) {
     for (uint32_t n : lengths) {
       logical.push_back(logical.back() + n);
-      physical.push_back(physical.back() + n + padding);
+      physical.push_back(physical.back() + n + shape.padding);
     }
+    rowStride = shape.headMajor ? dim : heads * dim;
+    headStride = shape.headMajor ? longest() * dim : dim;
   }
-  uint32_t rows() const { return physical.back(); }
-  std::vector<uint32_t> logical, physical; ///< cumulative
+  uint32_t longest() const { return *std::max_element(lengths.begin(), lengths.end()); }
+  uint32_t batchStride() const { return longest() * heads * dim; }
+  size_t elements() const { return size_t(physical.back()) * heads * dim; }
+  size_t at(size_t sequence, uint32_t head) const {
+    return size_t(physical[sequence]) * heads * dim + size_t(head) * headStride;
+  }
+
+  const std::vector<uint32_t> &lengths;
+  std::vector<uint32_t> logical, physical; ///< cumulative rows, without and with padding
+  uint32_t heads, dim, rowStride, headStride;
 };
 
 /// One of q, k, v: what the kernel reads, and what that means.
 struct Tensor {
-  Tensor(CodeObject &co, bool fp8, size_t elements, uint64_t seed, float descale,
+  Tensor(CodeObject &co, bool fp8, const Layout &layout, uint64_t seed, float descale,
          const char *name) {
-    std::vector<float> values = normals(elements, seed, fp8 ? 1 / descale : 1);
+    std::vector<float> values = normals(layout.elements(), seed, fp8 ? 1 / descale : 1);
+    for (size_t n = 0; n < layout.lengths.size(); ++n) // padding
+      for (size_t row = layout.physical[n] + layout.lengths[n]; row < layout.physical[n + 1]; ++row)
+        std::fill_n(&values[row * layout.heads * layout.dim], layout.heads * layout.dim, NAN);
     if (fp8) {
       std::vector<uint8_t> codes = toE4m3(values);
       meaning = fromE4m3(codes);
@@ -46,16 +62,17 @@ class FmhaRun {
 public:
   FmhaRun(const FmhaKernel &kernel, const FmhaShape &shape)
       : kernel_(kernel), shape_(shape), co_("fmha_v3_fwd", kernel.file),
-        q_(shape.queries, shape.padding), k_(shape.keys, shape.padding),
-        query_(co_, kernel.fp8, size_t(q_.rows()) * shape.heads * kernel.dim, 1, kDescale[0], "q"),
-        key_(co_, kernel.fp8, size_t(k_.rows()) * shape.kvHeads * kernel.dim, 2, kDescale[1], "k"),
-        value_(co_, kernel.fp8, size_t(k_.rows()) * shape.kvHeads * kernel.valueDim, 3, kDescale[2],
-               "v"),
-        out_(co_.output(outElements() * 2, "o")), lse_(co_.output(lseElements() * 4, "lse")) {}
+        q_(shape.queries, shape, shape.heads, kernel.dim),
+        k_(shape.keys, shape, shape.kvHeads, kernel.dim),
+        v_(shape.keys, shape, shape.kvHeads, kernel.valueDim),
+        o_(shape.queries, shape, shape.heads, kernel.valueDim),
+        query_(co_, kernel.fp8, q_, 1, kDescale[0], "q"),
+        key_(co_, kernel.fp8, k_, 2, kDescale[1], "k"),
+        value_(co_, kernel.fp8, v_, 3, kDescale[2], "v"), out_(co_.output(o_.elements() * 2, "o")),
+        lse_(co_.output(lseElements() * 4, "lse")) {}
 
   void launch(const Policy &policy) {
-    uint32_t longest = *std::max_element(shape_.queries.begin(), shape_.queries.end());
-    uint32_t tiles = (longest + kernel_.tileQ - 1) / kernel_.tileQ;
+    uint32_t tiles = (q_.longest() + kernel_.tileQ - 1) / kernel_.tileQ;
     uint32_t x = kernel_.causal ? (tiles + 1) / 2 : tiles; // a causal workgroup does two tiles
     uint32_t batch = uint32_t(shape_.queries.size());
     std::array<uint32_t, 3> grid = {x, shape_.heads, batch};
@@ -66,45 +83,40 @@ public:
   FmhaErrors compare(const Policy &);
 
 private:
-  size_t outElements() const { return size_t(q_.rows()) * shape_.heads * kernel_.valueDim; }
-  size_t lseElements() const { return size_t(q_.rows()) * shape_.heads; }
+  size_t lseElements() const { return size_t(q_.physical.back()) * shape_.heads; }
   double scale() const { return 1 / std::sqrt(double(kernel_.dim)); }
   Kernarg arguments();
   void setSequences(Kernarg &);
   /// LSE of a head: batch mode [batch, head, row], group mode [head, row of all].
   size_t lseIndex(size_t sequence, size_t head) const {
-    return kernel_.group ? head * q_.rows() + q_.physical[sequence]
+    return kernel_.group ? head * q_.physical.back() + q_.physical[sequence]
                          : (sequence * shape_.heads + head) * shape_.queries[0];
   }
 
   const FmhaKernel &kernel_;
   const FmhaShape &shape_;
   CodeObject co_;
-  Packing q_, k_;
+  Layout q_, k_, v_, o_;
   Tensor query_, key_, value_;
   uint64_t out_, lse_;
 };
 
 Kernarg FmhaRun::arguments() {
   uint32_t in = kernel_.fp8 ? 1 : 2;
-  uint32_t qRow = shape_.heads * kernel_.dim * in, kRow = shape_.kvHeads * kernel_.dim * in;
-  uint32_t vRow = shape_.kvHeads * kernel_.valueDim * in;
-  uint32_t oRow = shape_.heads * kernel_.valueDim * 2;
-  uint32_t sq = *std::max_element(shape_.queries.begin(), shape_.queries.end());
-  uint32_t sk = *std::max_element(shape_.keys.begin(), shape_.keys.end());
   Kernarg a(656);
   a.set(0x000, out_).set(0x010, query_.address).set(0x020, key_.address).set(0x030, value_.address);
-  a.set(0x040, lse_).set(0x050, float(scale())).set(0x060, sq).set(0x070, qRow);
-  a.set(0x080, kernel_.tileQ * qRow).set(0x090, kernel_.dim * in).set(0x0a0, sq * qRow);
-  a.set(0x0b0, shape_.heads / shape_.kvHeads).set(0x0c0, kRow).set(0x0d0, kernel_.dim * in);
-  a.set(0x0e0, sk * kRow);
+  a.set(0x040, lse_).set(0x050, float(scale())).set(0x060, q_.longest());
+  a.set(0x070, q_.rowStride * in).set(0x080, kernel_.tileQ * q_.rowStride * in);
+  a.set(0x090, q_.headStride * in).set(0x0a0, q_.batchStride() * in);
+  a.set(0x0b0, shape_.heads / shape_.kvHeads).set(0x0c0, k_.rowStride * in);
+  a.set(0x0d0, k_.headStride * in).set(0x0e0, k_.batchStride() * in);
   // The host's rule: bits 1-2 remap workgroups over the dies; by heads only if those divide by 8.
   a.set(0x0f0, uint32_t(kernel_.causal && shape_.heads % 8 ? 3 : 5));
-  a.set(0x100, uint32_t(shape_.lse)).set(0x110, sk).set(0x120, kernel_.dim);
-  a.set(0x130, kernel_.valueDim).set(0x140, shape_.heads).set(0x150, vRow);
-  a.set(0x160, kernel_.valueDim * in).set(0x170, sk * vRow).set(0x180, oRow);
-  a.set(0x190, kernel_.valueDim * 2).set(0x1a0, sq * oRow);
-  a.set(0x1d0, uint32_t(kernel_.group ? q_.rows() : sq) * 4);
+  a.set(0x100, uint32_t(shape_.lse)).set(0x110, k_.longest()).set(0x120, kernel_.dim);
+  a.set(0x130, kernel_.valueDim).set(0x140, shape_.heads).set(0x150, v_.rowStride * in);
+  a.set(0x160, v_.headStride * in).set(0x170, v_.batchStride() * in);
+  a.set(0x180, o_.rowStride * 2).set(0x190, o_.headStride * 2).set(0x1a0, o_.batchStride() * 2);
+  a.set(0x1d0, (kernel_.group ? q_.physical.back() : q_.longest()) * 4);
   if (kernel_.group)
     setSequences(a);
   for (int n = 0; n < 3 && kernel_.fp8; ++n)
@@ -119,41 +131,39 @@ void FmhaRun::setSequences(Kernarg &a) {
   a.set(0x0a0, 0u).set(0x0e0, 0u).set(0x170, 0u).set(0x1a0, 0u); // no batch strides
 }
 
+/// The error over the rows that are some sequence's. The others are NaN in `want`, and were NaN in
+/// the output before the kernel ran.
+double compareRows(const std::vector<double> &got, const std::vector<double> &want, bool &touched) {
+  std::vector<double> gotRows, wantRows;
+  for (size_t i = 0; i < want.size(); ++i)
+    if (!std::isnan(want[i])) {
+      gotRows.push_back(got[i]);
+      wantRows.push_back(want[i]);
+    } else {
+      touched |= !std::isnan(got[i]);
+    }
+  return relL2(gotRows, wantRows);
+}
+
 FmhaErrors FmhaRun::compare(const Policy &policy) {
-  std::vector<double> out = fromBf16(co_.download<uint16_t>(out_, outElements()));
-  std::vector<float> lseRaw = co_.download<float>(lse_, lseElements());
-  std::vector<double> lse(lseRaw.begin(), lseRaw.end());
-  std::vector<double> wantOut(out.size(), NAN), wantLse(lse.size(), NAN);
-  uint32_t heads = shape_.heads, kvHeads = shape_.kvHeads;
+  std::vector<double> wantOut(o_.elements(), NAN), wantLse(lseElements(), NAN);
   for (size_t n = 0; n < shape_.queries.size(); ++n)
-    for (uint32_t h = 0; h < heads; ++h) {
-      uint32_t kvHead = h / (heads / kvHeads);
-      size_t qRow = size_t(q_.physical[n]) * heads + h;
-      size_t kRow = size_t(k_.physical[n]) * kvHeads + kvHead;
+    for (uint32_t h = 0; h < shape_.heads; ++h) {
+      uint32_t kvHead = h / (shape_.heads / shape_.kvHeads);
       attend({shape_.queries[n], shape_.keys[n], kernel_.dim, kernel_.valueDim, scale(),
               kernel_.causal},
-             {query_.meaning.data() + qRow * kernel_.dim, size_t(heads) * kernel_.dim},
-             {key_.meaning.data() + kRow * kernel_.dim, size_t(kvHeads) * kernel_.dim},
-             {value_.meaning.data() + kRow * kernel_.valueDim, size_t(kvHeads) * kernel_.valueDim},
-             wantOut.data() + qRow * kernel_.valueDim, size_t(heads) * kernel_.valueDim,
-             wantLse.data() + lseIndex(n, h));
+             {query_.meaning.data() + q_.at(n, h), q_.rowStride},
+             {key_.meaning.data() + k_.at(n, kvHead), k_.rowStride},
+             {value_.meaning.data() + v_.at(n, kvHead), v_.rowStride}, wantOut.data() + o_.at(n, h),
+             o_.rowStride, wantLse.data() + lseIndex(n, h));
     }
-  // Rows of no sequence are NaN in `want` and were poisoned with NaN in the kernel's output.
   FmhaErrors errors;
-  for (auto *pair : {&out, &lse}) {
-    std::vector<double> &want = pair == &out ? wantOut : wantLse, got;
-    std::vector<double> expected;
-    for (size_t i = 0; i < want.size(); ++i)
-      if (!std::isnan(want[i])) {
-        got.push_back((*pair)[i]);
-        expected.push_back(want[i]);
-      } else {
-        errors.paddingTouched |= !std::isnan((*pair)[i]);
-      }
-    (pair == &out ? errors.out : errors.lse) = relL2(got, expected);
+  std::vector<double> out = fromBf16(co_.download<uint16_t>(out_, o_.elements()));
+  errors.out = compareRows(out, wantOut, errors.paddingTouched);
+  if (shape_.lse) {
+    std::vector<float> lse = co_.download<float>(lse_, lseElements());
+    errors.lse = compareRows({lse.begin(), lse.end()}, wantLse, errors.paddingTouched);
   }
-  if (!shape_.lse)
-    errors.lse = 0;
   co_.report(shape_.text(), errors.out, fmt::format("lse {:.1e}  {}", errors.lse, policy.name));
   return errors;
 }
@@ -161,8 +171,9 @@ FmhaErrors FmhaRun::compare(const Policy &policy) {
 } // namespace
 
 std::string FmhaShape::text() const {
-  return fmt::format("h{}/{} q{} k{}{}", heads, kvHeads, fmt::join(queries, ","),
-                     fmt::join(keys, ","), padding ? fmt::format(" padding {}", padding) : "");
+  return fmt::format("h{}/{} q{} k{}{}{}", heads, kvHeads, fmt::join(queries, ","),
+                     fmt::join(keys, ","), padding ? fmt::format(" padding {}", padding) : "",
+                     headMajor ? " head-major" : "");
 }
 
 FmhaErrors runFmhaV3(const FmhaKernel &kernel, const FmhaShape &shape, const Policy &policy) {

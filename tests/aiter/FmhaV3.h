@@ -1,9 +1,9 @@
 // The launch contract of AITER's fmha_v3_fwd code objects: 656 bytes of arguments in 16-byte slots,
 // the grid, and the meaning of strides (bytes) and of the cumulative lengths of group mode.
 //
-// Both modes see tokens packed as [token, head, dim]. Batch mode is B sequences of one length, so
-// that a token's row is batch * length + position; group mode has sequences of any lengths, found
-// through cumulative sums, and may leave unused rows between them ("padding").
+// Batch mode: sequences of one length, as [batch, row, head, dim] or [batch, head, row, dim]. Group
+// mode: sequences of any lengths, as [token, head, dim], found through cumulative sums; there may
+// be unused rows after each ("padding"), which are NaN here and must be neither used nor written.
 #pragma once
 #include "tests/aiter/Harness.h"
 #include <string>
@@ -22,6 +22,7 @@ struct FmhaShape {
   uint32_t heads = 1, kvHeads = 1;
   std::vector<uint32_t> queries, keys; ///< of each sequence
   uint32_t padding = 0;                ///< group mode: unused rows after each sequence
+  bool headMajor = false;              ///< batch mode: [batch, head, row, dim]
   bool lse = true;
   std::string text() const;
 };

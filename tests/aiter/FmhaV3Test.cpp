@@ -50,6 +50,9 @@ const Tested kKernels[] = {
 /// bf16: the rounding of P and of the output. fp8: P has 4 bits.
 double tolerance(const FmhaKernel &kernel) { return kernel.fp8 ? 5e-2 : 3e-3; }
 
+/// hd256 takes 2^x from the bits of a float (some per cent off) in kv tiles far below the maximum.
+double lseTolerance(const FmhaKernel &kernel) { return kernel.dim == 256 ? 2e-4 : 1e-6; }
+
 FmhaShape canonical(const FmhaKernel &kernel) {
   if (kernel.group)
     return {.heads = 2, .kvHeads = 1, .queries = {300, 70}, .keys = {333, 40}};
@@ -60,7 +63,7 @@ void checkShape(const FmhaKernel &kernel, const FmhaShape &shape) {
   INFO(kernel.file << " " << shape.text());
   FmhaErrors errors = runFmhaV3(kernel, shape, kTypical);
   CHECK(errors.out <= tolerance(kernel));
-  CHECK(errors.lse <= 1e-6);
+  CHECK(errors.lse <= lseTolerance(kernel));
   CHECK_FALSE(errors.paddingTouched);
 }
 
@@ -80,6 +83,7 @@ TEST_CASE("fmha_v3: ragged lengths, GQA, batches", "[aiter][fmha_v3]") {
            {{.heads = 4, .kvHeads = 2, .queries = {300}, .keys = {333}},
             {.heads = 8, .kvHeads = 1, .queries = {40, 40}, .keys = {40, 40}},
             {.heads = 1, .kvHeads = 1, .queries = {1}, .keys = {1}},
+            {.heads = 4, .kvHeads = 2, .queries = {90, 90}, .keys = {77, 77}, .headMajor = true},
             {.heads = 2, .kvHeads = 2, .queries = {129}, .keys = {512}, .lse = false}});
 }
 

@@ -37,9 +37,11 @@ struct SmallFloat {
     return sign *
            (exponent ? std::ldexp(1 + fraction, exponent - bias) : std::ldexp(fraction, 1 - bias));
   }
-  /// Nearest, ties to the even code, saturating. Counts in steps of the binade that x lies in;
-  /// below the first normal number that binade is the subnormals'.
+  /// Nearest, ties to the even code, saturating; NaN where there is one. Counts in steps of the
+  /// binade that x lies in; below the first normal number that binade is the subnormals'.
   uint8_t encode(double x) const {
+    if (std::isnan(x))
+      return 0x7f;
     int exponent = x == 0 ? 1 - bias : std::max(std::ilogb(x), 1 - bias);
     double steps = std::nearbyint(std::ldexp(std::fabs(x), mantissaBits - exponent));
     uint32_t sign = 1u << (exponentBits + mantissaBits);

@@ -1,6 +1,7 @@
 // The harness itself: what it cannot get wrong without every other test here being worth less.
 // These run without a checkout.
 #include "tests/aiter/Harness.h"
+#include "tests/aiter/Reference.h"
 
 using namespace aitertest;
 
@@ -36,6 +37,21 @@ TEST_CASE("relL2 does not pass over what is not finite", "[aiter][harness]") {
   CHECK(std::isinf(relL2({NAN, 4}, {3, 4})));
   CHECK(std::isinf(relL2({inf, 4}, {-inf, 4})));
   CHECK(std::isinf(relL2({1, 4}, {0, 0})));
+}
+
+TEST_CASE("the reference on a row that can be worked out by hand", "[aiter][harness]") {
+  // One query of dim 1 against keys 0 and 1 with scale log(3): weights 1 and 3.
+  double q[] = {1, 1}, k[] = {0, 1}, v[] = {10, 2, 20, 4}, out[4], lse[2];
+  attend({1, 2, 1, 2, std::log(3.0)}, {q, 1}, {k, 1}, {v, 2}, out, 2, lse);
+  CHECK(out[0] == Approx(17.5));
+  CHECK(out[1] == Approx(3.5));
+  CHECK(lse[0] == Approx(std::log(4.0)));
+  // Two queries, causal: with one key the first row sees none.
+  attend({2, 1, 1, 2, 1, true}, {q, 1}, {k, 1}, {v, 2}, out, 2, lse);
+  CHECK(out[0] == 0);
+  CHECK(std::isinf(lse[0]));
+  CHECK(out[2] == 10);
+  CHECK(lse[1] == 0);
 }
 
 TEST_CASE("a checkout is there or the tests are skipped", "[aiter]") {

@@ -3,6 +3,8 @@
 #include "compiler/include/attune/Compiler.h"
 #include "compiler/spec/Spec.h"
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 
 using namespace attune;
 
@@ -189,3 +191,78 @@ attention packed {
 }
 
 } // namespace
+
+TEST_CASE("A refusal of the schedule shows the line of the spec, unless the caller asked for it") {
+  Compiler compiler = makeCompiler();
+  const std::string path = std::filesystem::temp_directory_path() / "attune_located_refusal.attn";
+  auto refuse = [&](const std::string &from, const std::string &to, CompileOptions options = {}) {
+    std::string text = kCausal;
+    text.replace(text.find(from), from.size(), to);
+    std::ofstream(path) << text;
+    Result<spec::Model> model = spec::parseSpecFile(path, {});
+    INFO((model ? "" : model.error().message));
+    REQUIRE(model);
+    return errorOf(compiler.compile(*model, options)).message;
+  };
+  std::string dim =
+      refuse("4, 128]\n  kv    : bf16[tokens, 2, 128]", "4, 96]\n  kv    : bf16[tokens, 2, 96]");
+  CHECK(contains(dim, path + ":3:"));
+  CHECK(contains(dim, "nearest legal: 128"));
+  CHECK(contains(dim, "q     : bf16[tokens, 4, 96]"));
+  CHECK(contains(dim, "^"));
+
+  std::string knob = refuse("score = s", "schedule { waves = 3 }");
+  CHECK(contains(knob, path + ":6:"));
+  CHECK(contains(knob, "schedule { waves = 3 }"));
+
+  CompileOptions asked;
+  asked.knobs = {{"waves", "3"}};
+  std::string option = refuse("score = s", "schedule { waves = 4 }", asked);
+  CHECK(contains(option, "waves"));
+  CHECK_FALSE(contains(option, ":6:"));
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("A listing has every instruction of the kernel, and the tile op it came from") {
+  Compiler compiler = makeCompiler();
+  spec::Model model = parse(kCausal);
+  Listing listing = valueOf(compiler.listing(model));
+  std::vector<std::string> tile;
+  std::istringstream lines(listing.tile);
+  for (std::string line; std::getline(lines, line);)
+    tile.push_back(line);
+  CHECK(contains(listing.tile, "tile.kernel"));
+  REQUIRE(listing.rows.size() > 500);
+  size_t mma = 0, exps = 0, placed = 0;
+  uint32_t next = 0;
+  for (const ListingRow &row : listing.rows) {
+    CHECK(row.pc >= next);
+    next = row.pc + 4;
+    REQUIRE(row.tileLine <= int(tile.size()));
+    const std::string from = row.tileLine ? tile[row.tileLine - 1] : "";
+    placed += row.tileLine > 0;
+    if (contains(row.isa, "v_mfma_f32_32x32x16_bf16")) {
+      ++mma;
+      CHECK(contains(from, "tile.mma"));
+    }
+    if (contains(row.isa, "v_exp_f32")) {
+      ++exps;
+      CHECK((contains(from, "math.exp2") || contains(from, "tile.map")));
+    }
+  }
+  CHECK(mma >= 32);
+  CHECK(exps >= 32);
+  CHECK(placed * 10 > listing.rows.size() * 9);
+  CHECK(contains(listing.rows.back().isa, "s_endpgm"));
+
+  // Line tables change no instruction.
+  const std::string isa = valueOf(compiler.emit(model, Stage::Isa));
+  std::vector<std::string> mnemonics;
+  std::istringstream text(isa);
+  for (std::string line; std::getline(text, line);)
+    if (line.size() > 2 && line[0] == '\t' && std::islower(line[1]))
+      mnemonics.push_back(line.substr(1, line.find_first_of(" \t", 1) - 1));
+  REQUIRE(listing.rows.size() == mnemonics.size());
+  for (size_t n = 0; n < mnemonics.size(); ++n)
+    CHECK(listing.rows[n].isa.substr(0, listing.rows[n].isa.find(' ')) == mnemonics[n]);
+}

@@ -16,7 +16,7 @@ constexpr auto footer = "Exit codes: 0 done and right, 1 a check failed or a ker
 /// Options that are text until the whole line is known.
 struct Raw {
   std::vector<std::string> sets, knobs, scalars;
-  std::optional<std::string> qLens, kvLens;
+  std::optional<std::string> qLens, kvLens, policy;
 };
 
 std::pair<std::string, std::string> nameAndValue(const std::string &option,
@@ -72,36 +72,83 @@ void addCompile(CLI::App &root, CompileArgs &args, Raw &raw) {
                   "File to write; without --emit or with hsaco: NAME.hsaco and NAME.json");
 }
 
+/// Lengths and tensors of a call.
+void addCall(CLI::App &app, RunArgs &args, Raw &raw) {
+  auto *qLens = app.add_option("--q-lens", raw.qLens, "Query length of each sequence: 5,300");
+  auto *kvLens =
+      app.add_option("--kv-lens", raw.kvLens, "Key length of each (default: as --q-lens)");
+  app.add_option("--batch", args.batch, "Number of sequences of equal length (default 1)")
+      ->excludes(qLens, kvLens)
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--q-len", args.qLen, "Query length of every sequence (default 256)")
+      ->excludes(qLens)
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--kv-len", args.kvLen, "Key length of every sequence (default: as --q-len)")
+      ->excludes(kvLens)
+      ->check(CLI::NonNegativeNumber);
+  app.add_option(
+      "--inputs", args.inputs,
+      "A .npz or a folder of .npy: q, k, v, cu_seqlens_q, cu_seqlens_k, sink and the spec's "
+      "tensors; bf16 as uint16. What is missing is drawn");
+  app.add_option("--scalar", raw.scalars, "name=value: a run-time scalar of the spec (repeatable)")
+      ->allow_extra_args(false);
+  app.add_option("--seed", args.seed, "Seed of drawn inputs")->capture_default_str();
+  app.add_option("--threads", args.threads,
+                 "Host threads (0: all cores); results do not depend on it")
+      ->check(CLI::NonNegativeNumber);
+}
+
 void addRun(CLI::App &root, RunArgs &args, Raw &raw) {
   CLI::App *app = root.add_subcommand(
       "run", "Compile a spec, run it on the gfx950 simulator, compare with float64");
   addSpec(*app, args.spec, raw,
           "A spec (.attn), an attn.kernel (.mlir) or a compiled kernel (.hsaco)");
-  auto *qLens = app->add_option("--q-lens", raw.qLens, "Query length of each sequence: 5,300");
-  auto *kvLens =
-      app->add_option("--kv-lens", raw.kvLens, "Key length of each (default: as --q-lens)");
-  app->add_option("--batch", args.batch, "Number of sequences of equal length (default 1)")
-      ->excludes(qLens, kvLens)
-      ->check(CLI::NonNegativeNumber);
-  app->add_option("--q-len", args.qLen, "Query length of every sequence (default 256)")
-      ->excludes(qLens)
-      ->check(CLI::NonNegativeNumber);
-  app->add_option("--kv-len", args.kvLen, "Key length of every sequence (default: as --q-len)")
-      ->excludes(kvLens)
-      ->check(CLI::NonNegativeNumber);
-  app->add_option(
-      "--inputs", args.inputs,
-      "A .npz or a folder of .npy: q, k, v, cu_seqlens_q, cu_seqlens_k, sink and the spec's "
-      "tensors; bf16 as uint16. What is missing is drawn");
-  app->add_option("--scalar", raw.scalars, "name=value: a run-time scalar of the spec (repeatable)")
-      ->allow_extra_args(false);
+  addCall(*app, args, raw);
   app->add_option("--out", args.output, "Save out and lse as .npz");
-  app->add_option("--seed", args.seed, "Seed of drawn inputs")->capture_default_str();
-  app->add_option("--threads", args.threads,
-                  "Host threads (0: all cores); results do not depend on it")
-      ->check(CLI::NonNegativeNumber);
   app->add_flag("--check", args.check, "Compare out and lse with the float64 oracle");
   app->add_flag("--json", args.json, "Print one JSON object");
+}
+
+void addExec(CLI::App &root, ExecArgs &args, Raw &raw) {
+  CLI::App *app = root.add_subcommand("exec", "Run any gfx950 kernel as a launch file says");
+  app->add_option("CODEOBJECT", args.codeObject, "An amdhsa code object (.hsaco, .co)")->required();
+  app->add_option("--launch", args.launch, "Kernel, grid, arguments: JSON, see docs/exec.md")
+      ->required();
+  app->add_option("--threads", args.options.threads,
+                  "Host threads (0: all cores); results do not depend on it")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--budget", args.options.instructionBudget,
+                  "Stop a wave after this many instructions (0: 2^31)");
+  app->add_option(
+      "--policy", raw.policy,
+      "arrival=instant|latest|typical,schedule=to-barrier|reverse|random,quantum=N,seed=N: "
+      "which of the behaviours that hardware permits");
+  app->add_flag("--stats", args.stats, "Count instructions, MFMA and opcodes");
+  app->add_flag("--json", args.json, "Print one JSON object");
+}
+
+void finishExec(ExecArgs &args, const Raw &raw) {
+  if (!raw.policy)
+    return;
+  if (auto ok = parsePolicy(*raw.policy, args.options); !ok)
+    throw CLI::ValidationError(ok.error().message);
+}
+
+void addProfile(CLI::App &root, ProfileArgs &args, Raw &raw) {
+  CLI::App *app =
+      root.add_subcommand("profile", "Time a kernel by a model of one gfx950 compute unit");
+  addSpec(*app, args.call.spec, raw,
+          "A spec (.attn), an attn.kernel (.mlir), a compiled kernel (.hsaco), or with --launch "
+          "any code object");
+  addCall(*app, args.call, raw);
+  app->add_option("--launch", args.launch, "Launch file of a code object: JSON, see docs/exec.md");
+  app->add_option("--workgroups", args.workgroups,
+                  "Workgroups of the launch to be timed (default: those that run)");
+  app->add_option("--top", args.top, "Instructions to list")->capture_default_str();
+  app->add_option("--trace", args.trace, "Write a trace for Perfetto or chrome://tracing");
+  app->add_option("--html", args.html,
+                  "Write a page: timeline, stalls, roofline, LDS banks, instructions");
+  app->add_flag("--json", args.call.json, "Print one JSON object");
 }
 
 void addExplain(CLI::App &root, ExplainArgs &args, Raw &raw) {
@@ -154,11 +201,15 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
   app.footer(footer);
   CompileArgs compile;
   RunArgs run;
+  ExecArgs exec;
+  ProfileArgs profile;
   ExplainArgs explain;
   GoldenArgs golden;
   Raw raw;
   addCompile(app, compile, raw);
   addRun(app, run, raw);
+  addExec(app, exec, raw);
+  addProfile(app, profile, raw);
   addExplain(app, explain, raw);
   addGolden(app, golden);
   CommandLine line;
@@ -170,6 +221,12 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
     } else if (app.got_subcommand("run")) {
       finishRun(run, raw);
       line.run = run;
+    } else if (app.got_subcommand("exec")) {
+      finishExec(exec, raw);
+      line.exec = exec;
+    } else if (app.got_subcommand("profile")) {
+      finishRun(profile.call, raw);
+      line.profile = profile;
     } else if (app.got_subcommand("explain")) {
       finishSpec(explain.spec, raw);
       line.explain = explain;

@@ -1,6 +1,7 @@
 // The command line of `attune` as plain data; CommandLine.cpp is the only file that sees CLI11.
 #pragma once
 #include "runtime/abi/Result.h"
+#include "tools/attune/Exec.h"
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -41,6 +42,14 @@ struct RunArgs {
   bool check = false, json = false;
 };
 
+/// A spec with a call, or a code object with a launch file.
+struct ProfileArgs {
+  RunArgs call;
+  std::string launch, trace, html;
+  uint64_t workgroups = 0; ///< of the launch to be timed; 0: as many as run
+  size_t top = 12;
+};
+
 struct ExplainArgs {
   SpecArgs spec;
 };
@@ -54,6 +63,8 @@ struct GoldenArgs {
 struct CommandLine {
   std::optional<CompileArgs> compile;
   std::optional<RunArgs> run;
+  std::optional<ExecArgs> exec;
+  std::optional<ProfileArgs> profile;
   std::optional<ExplainArgs> explain;
   std::optional<GoldenArgs> golden;
   int exitCode = exitOk; ///< when no command is set: help was shown, or the usage was wrong
@@ -64,6 +75,8 @@ CommandLine parseCommandLine(int argc, const char *const *argv);
 
 int compileCommand(const CompileArgs &);
 int runCommand(const RunArgs &);
+int execCommand(const ExecArgs &);
+int profileCommand(const ProfileArgs &);
 int explainCommand(const ExplainArgs &);
 int goldenCommand(const GoldenArgs &);
 

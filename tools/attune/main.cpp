@@ -1,4 +1,4 @@
-// attune: compile, run, explain and guard attention specs. Only this folder prints.
+// attune: compile, run, profile, explain and guard attention specs. Only this folder prints.
 #include "tools/attune/CommandLine.h"
 #include <cstdio>
 #include <fmt/format.h>
@@ -31,6 +31,10 @@ int main(int argc, char **argv) {
     return compileCommand(*line.compile);
   if (line.run)
     return runCommand(*line.run);
+  if (line.exec)
+    return execCommand(*line.exec);
+  if (line.profile)
+    return profileCommand(*line.profile);
   if (line.explain)
     return explainCommand(*line.explain);
   if (line.golden)

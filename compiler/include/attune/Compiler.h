@@ -1,6 +1,7 @@
 // The compiler as its clients see it: a spec in, a code object with its sidecar out. No MLIR and no
 // LLVM header.
 #pragma once
+#include "compiler/include/attune/Listing.h"
 #include "compiler/spec/Model.h"
 #include "runtime/abi/KernelImage.h"
 #include "runtime/abi/Result.h"
@@ -38,6 +39,9 @@ public:
   /// The text (or, for Object and Hsaco, the bytes) of one stage; goes the same way as compile.
   Result<std::string> emit(const spec::Model &, Stage, const CompileOptions & = {});
   Result<std::string> emitMlir(std::string_view attnText, Stage, const CompileOptions & = {});
+
+  /// The instructions of compile()'s code object and the tile ops that they came from.
+  Result<Listing> listing(const spec::Model &, const CompileOptions & = {});
 
   /// What was decided and why, in lines for people: mask classes, plan with reasons, limits.
   Result<std::string> explain(const spec::Model &, const CompileOptions & = {});

@@ -56,6 +56,39 @@ class Cli(unittest.TestCase):
         """What is said on stderr; nothing else may have happened."""
         return self.attune(*args, code=2).stderr
 
+    # --- exec: kernels of others ------------------------------------------------------------------------------------
+
+    def example(self):
+        """The example of docs/exec.md, built as it says there."""
+        blocks = (ROOT / "docs/exec.md").read_text().split("```")[1::2]
+        source, launch, commands, printed = blocks[:4]
+        (self.folder / "vadd.s").write_text(source)
+        (self.folder / "vadd.json").write_text(launch.removeprefix("json"))
+        build, command = commands.strip().rsplit("\n", 1)
+        subprocess.run(build, shell=True, check=True, cwd=self.folder)
+        return command.split()[1:], printed.strip()
+
+    def test_exec_example(self):
+        command, printed = self.example()
+
+        def timeless(text):
+            return [line for line in text.strip().splitlines() if not line.startswith("run ")]
+
+        self.assertEqual(timeless(self.attune(*command).stdout), timeless(printed))
+        self.assertEqual((self.folder / "c.npy").read_bytes()[-400:], struct.pack("<f", 3) * 100)
+        report = json.loads(self.attune(*command, "--json", "--policy", "arrival=latest,schedule=reverse").stdout)
+        self.assertEqual((report["ok"], report["stats"]["opcodes"]["v_add_f32"]), (True, 2))
+
+    def test_exec_refusals(self):
+        command, _ = self.example()
+        self.assertIn("policies: arrival", self.refused(*command, "--policy", "speed=1"))
+        self.assertIn("--launch is required", self.refused("exec", "vadd.co"))
+        self.assertIn("its budget", self.attune(*command, "--budget", "3", code=1).stderr)
+        text = (self.folder / "vadd.json").read_text()
+        (self.folder / "vadd.json").write_text(text.replace('"i32"', '"i31"'))
+        self.assertIn("vadd.json: args[3].kind: no kind is called i31", self.refused(*command))
+        self.assertFalse(json.loads(self.attune(*command, "--json", code=2).stdout)["ok"])
+
     # --- usage ---------------------------------------------------------------------------------------------------
 
     def test_help_names_the_commands(self):

@@ -1,0 +1,246 @@
+// Memory and LDS accesses at their issue, when all addresses are known.
+//
+// Alignment. Linux runs gfx950 with unaligned access on, so a wide access needs no more than dword
+// alignment of each of its dwords, and the hardware splits what has less; that and a misaligned
+// short are reported, since our code never means it. Atomics need their own size, transposing reads
+// 8 bytes.
+#include "runtime/sim/LdsOps.h"
+#include "runtime/sim/MemoryOps.h"
+#include "runtime/sim/strict/Watch.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace attune::sim::strict {
+namespace {
+
+unsigned alignmentOf(const Inst &i, const Facts &f) {
+  if (f.atomic)
+    return i.memBytes;
+  if (kOpcodes[i.opcode].mnemonic.find("_tr_b") != std::string_view::npos && i.memBytes == 8)
+    return 8;
+  return std::min<unsigned>(i.memBytes, 4);
+}
+
+/// Lanes of a row of cells, dword by dword, in which data is undefined.
+unsigned undefinedDwords(const Cell *cell, unsigned count, int lane) {
+  unsigned bits = 0;
+  for (unsigned k = 0; k < count; ++k)
+    bits |= unsigned(cell[k].undefined >> lane & 1) << k;
+  return bits;
+}
+
+} // namespace
+
+void Watch::issued(Wave &w, const Access &a, Counter counter) {
+  const Facts &f = factsAt(*a.inst);
+  Scoreboard &s = boards_[w.id];
+  auto done = [&](const Pending &p) {
+    if (p.ldsOp)
+      lds_.done(p.ldsOp);
+  };
+  bool ordered = f.space != Space::Scalar && f.space != Space::Flat;
+  Pending &p = s.issue(*a.inst, f, a.exec, uint8_t(counter), ordered, done);
+  switch (f.space) {
+  case Space::Lds:
+    ldsAccess(w, a, f, p);
+    return;
+  case Space::Scratch:
+    scratchAccess(w, a, f);
+    return;
+  case Space::Buffer:
+  case Space::Global:
+    memoryAccess(w, a, f, a.exec);
+    if (a.inst->flags & ToLds)
+      ldsAccess(w, a, f, p);
+    return;
+  case Space::Flat: {
+    uint64_t inLds = 0;
+    for (int l = 0; l < kLanes; ++l)
+      if (a.exec >> l & 1)
+        inLds |= uint64_t(w.group->lds.contains(a.address[l], a.inst->memBytes)) << l;
+    memoryAccess(w, a, f, a.exec & ~inLds);
+    if (inLds)
+      ldsAccess(w, flatInLds(w, a, inLds), f, p);
+    return;
+  }
+  default:
+    return;
+  }
+}
+
+/// The lanes of a FLAT access whose addresses lie in LDS, as an LDS access.
+Access Watch::flatInLds(const Wave &w, const Access &a, uint64_t lanes) const {
+  Access lds = a;
+  lds.exec = lanes;
+  for (int l = 0; l < kLanes; ++l)
+    lds.address[l] = a.address[l] - w.group->lds.base;
+  return lds;
+}
+
+void Watch::checkAlignment(const Wave &w, const Access &a, const Facts &f, uint64_t lanes) {
+  const Inst &i = *a.inst;
+  uint64_t low = 0;
+  unsigned align = alignmentOf(i, f);
+  for (int l = 0; l < kLanes; ++l)
+    low |= (lanes >> l & 1) && a.bytes[l] ? a.address[l] : 0;
+  if (low & (align - 1))
+    for (int l = 0; l < kLanes; ++l)
+      if ((lanes >> l & 1) && a.bytes[l] && (a.address[l] & (align - 1))) {
+        misaligned(w, i, l, a.address[l], align, false);
+        break;
+      }
+}
+
+void Watch::memoryAccess(Wave &w, const Access &a, const Facts &f, uint64_t lanes) {
+  const Inst &i = *a.inst;
+  checkAlignment(w, a, f, lanes);
+  const Operand &data = i.src[3];
+  if (data.kind == OperandKind::None)
+    return;
+  unsigned first = data.index + (data.kind == OperandKind::Agpr ? accumOffset_ : 0);
+  for (unsigned c = 0; c < data.dwords; ++c) {
+    uint64_t bits = boards_[w.id].cells[first + c].undefined & lanes;
+    for (uint64_t left = bits; left; left &= left - 1)
+      if (int l = std::countr_zero(left); a.bytes[l] <= 4 * c)
+        bits &= ~(uint64_t(1) << l); // out of a buffer's range: not stored
+    if (bits) {
+      undefinedUse(w, i, first + c, bits, "is stored to memory");
+      return;
+    }
+  }
+}
+
+/// Scratch keeps what is undefined as a register would: a spilled register need not be whole.
+void Watch::scratchAccess(Wave &w, const Access &a, const Facts &f) {
+  const Inst &i = *a.inst;
+  checkAlignment(w, a, f, a.exec);
+  Cell *cells = boards_[w.id].cells;
+  const Operand &o = f.store ? i.src[3] : i.dst;
+  unsigned first = o.index + (o.kind == OperandKind::Agpr ? accumOffset_ : 0);
+  for (uint64_t left = a.exec; left; left &= left - 1) {
+    int l = std::countr_zero(left);
+    uint8_t *shadow = &scratch_[a.address[l] - w.group->scratch.base];
+    for (unsigned b = 0; b < i.memBytes; ++b) {
+      uint64_t &undefined = cells[first + b / 4].undefined;
+      if (f.store)
+        shadow[b] = undefined >> l & 1;
+      else if (shadow[b])
+        undefined |= uint64_t(1) << l;
+    }
+  }
+}
+
+void Watch::ldsAccess(Wave &w, const Access &a, const Facts &f, Pending &p) {
+  const Inst &i = *a.inst;
+  LdsAccess access = i.flags & ToLds ? LdsAccess::Dma
+                     : f.atomic      ? LdsAccess::Atomic
+                     : f.store       ? LdsAccess::Write
+                                     : LdsAccess::Read;
+  uint32_t op = lds_.add(i, w.id, access);
+  p.ldsOp = op;
+  LdsConflict met;
+  if (access == LdsAccess::Read)
+    ldsRead(w, a, op, met);
+  else
+    ldsWrite(w, a, op, met);
+  if (met.other)
+    conflict(w, i, *met.other, met);
+}
+
+/// Byte offsets of the one or two parts of a lane's LDS access.
+struct Watch::LdsParts {
+  unsigned count = 1;
+  uint32_t offset[2] = {0, 0};
+  explicit LdsParts(const Inst &i) {
+    std::string_view m = kOpcodes[i.opcode].mnemonic;
+    if (!m.starts_with("ds_read2") && !m.starts_with("ds_write2"))
+      return;
+    count = 2;
+    for (unsigned n = 0; n < 2; ++n)
+      offset[n] =
+          (uint32_t(i.offset) >> (8 * n) & 0xff) * i.memBytes * (flagsOf(i) & St64 ? 64 : 1);
+  }
+};
+
+void Watch::ldsRead(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
+  const Inst &i = *a.inst;
+  const LdsParts parts(i);
+  Cell *dst =
+      &boards_[w.id].cells[i.dst.index + (i.dst.kind == OperandKind::Agpr ? accumOffset_ : 0)];
+  bool transposes = kOpcodes[i.opcode].mnemonic.find("_tr_b") != std::string_view::npos;
+  unsigned align = alignmentOf(i, factsAt(i)), words = std::max(1, i.memBytes / 4);
+  int crooked = -1;
+  for (uint64_t left = a.exec; left; left &= left - 1) {
+    int l = std::countr_zero(left);
+    for (unsigned part = 0; part < parts.count; ++part) {
+      uint32_t address = uint32_t(a.address[l]) + parts.offset[part];
+      if (uint64_t(address) + i.memBytes > w.group->lds.bytes)
+        continue; // a fault when it completes
+      if (address & (align - 1) && crooked < 0)
+        crooked = l;
+      unsigned undefined = lds_.read(op, address, i.memBytes, l, met);
+      // A transposing read spreads a lane's data over its row of 16 lanes.
+      uint64_t lanes = transposes ? uint64_t(0xffff) << (l & 48) : uint64_t(1) << l;
+      for (unsigned k = 0; undefined && k < words; ++k)
+        if (transposes || (undefined >> k & 1))
+          dst[part * words + k].undefined |= lanes & a.exec;
+    }
+  }
+  if (crooked >= 0)
+    misaligned(w, i, crooked, a.address[crooked], align, true);
+}
+
+void Watch::ldsWrite(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
+  const Inst &i = *a.inst;
+  bool dma = i.flags & ToLds;
+  const LdsParts parts(i);
+  unsigned align = dma ? 4 : alignmentOf(i, factsAt(i)),
+           bytes = dma ? std::max<unsigned>(i.memBytes, 4) : i.memBytes;
+  int crooked = -1;
+  for (uint64_t left = a.exec; left; left &= left - 1) {
+    int l = std::countr_zero(left);
+    for (unsigned part = 0; part < parts.count; ++part) {
+      uint32_t address =
+          dma ? a.ldsBase + uint32_t(l) * bytes : uint32_t(a.address[l]) + parts.offset[part];
+      if (uint64_t(address) + bytes > w.group->lds.bytes)
+        continue;
+      if (address & (align - 1) && crooked < 0)
+        crooked = l;
+      unsigned undefined = 0;
+      if (!dma) {
+        const Operand &o = i.src[kOpcodes[i.opcode].format == Format::DS ? 1 + part : 3];
+        unsigned first = o.index + (o.kind == OperandKind::Agpr ? accumOffset_ : 0);
+        undefined = undefinedDwords(&boards_[w.id].cells[first], o.dwords, l);
+      }
+      lds_.write(op, address, bytes, l, undefined, met);
+    }
+  }
+  if (crooked >= 0)
+    misaligned(w, i, crooked, dma ? a.ldsBase : a.address[crooked], align, true);
+}
+
+void Watch::conflict(const Wave &w, const Inst &i, const LdsOp &other, const LdsConflict &met) {
+  bool dma = other.access == LdsAccess::Dma || (i.flags & ToLds);
+  bool late = other.issued < lds_.epoch(); // it was still on its way when the barrier was passed
+  FindingKind kind = met.sameWave || (dma && late) ? FindingKind::DmaOrder : FindingKind::LdsRace;
+  constexpr std::string_view kVerb[] = {"reads", "writes", "loads", "updates"};
+  found_.add(kind, w, i, met.lane, other.inst, int(other.wave), [&](Finding &out) {
+    out.subject = fmt::format("LDS {:#x}", met.address);
+    out.message =
+        fmt::format("touches {}, which {} at pc {:#x} of wave {} {}, {}", out.subject, out.other,
+                    out.otherPc, other.wave, kVerb[size_t(other.access)],
+                    met.sameWave ? "before an s_waitcnt covers that"
+                    : late       ? "and which no s_waitcnt covered before the barrier between them"
+                                 : "with no barrier in between");
+  });
+}
+
+void Watch::misaligned(const Wave &w, const Inst &i, int lane, uint64_t address, unsigned align,
+                       bool lds) {
+  found_.add(FindingKind::Misaligned, w, i, lane, nullptr, -1, [&](Finding &out) {
+    out.subject = fmt::format("{}{:#x}", lds ? "LDS " : "", address);
+    out.message = fmt::format("address {} is not a multiple of {}", out.subject, align);
+  });
+}
+
+} // namespace attune::sim::strict

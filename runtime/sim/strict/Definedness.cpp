@@ -1,0 +1,327 @@
+// How undefined bits travel. A register that nothing wrote is undefined, so is what is computed
+// from it; that is no fault until it decides something: an address, data stored to memory, a
+// branch, EXEC. Vector registers are tracked by lane, scalar registers by bit (lane masks are built
+// and combined there).
+//
+// Nearly every instruction has defined sources only; `define` then marks its results. The rest of
+// this file is for the others. Where an instruction's effect is not worth modelling, undefinedness
+// is dropped rather than invented: a finding must be a fault.
+#include "runtime/sim/Buffer.h"
+#include "runtime/sim/CrossLane.h"
+#include "runtime/sim/LdsOps.h"
+#include "runtime/sim/Ops.h"
+#include "runtime/sim/strict/Watch.h"
+#include <bit>
+#include <fmt/format.h>
+
+namespace attune::sim::strict {
+namespace {
+
+constexpr uint64_t kDword = 0xffffffff;
+
+bool isVector(const Operand &o) {
+  return o.kind == OperandKind::Vgpr || o.kind == OperandKind::Agpr;
+}
+/// Is source n a lane mask?
+bool isMask(const Inst &i, unsigned n) {
+  std::string_view s = kOpcodes[i.opcode].signature;
+  size_t at = s.find('=') + 1 + n;
+  return at < s.size() && s[at] == 'm';
+}
+
+/// Bits as lanes of a row and back, for the functions that move rows.
+void toRow(uint64_t bits, uint32_t *row) {
+  for (int l = 0; l < kLanes; ++l)
+    row[l] = bits >> l & 1;
+}
+uint64_t fromRow(const uint32_t *row) {
+  uint64_t bits = 0;
+  for (int l = 0; l < kLanes; ++l)
+    bits |= uint64_t(row[l] & 1) << l;
+  return bits;
+}
+void merge(Cell &c, uint64_t undefined, uint64_t lanes) {
+  c.undefined = (c.undefined & ~lanes) | (undefined & lanes);
+}
+
+} // namespace
+
+/// All sources are defined: so are the results.
+void Watch::define(Scoreboard &s, const Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
+  if (f.flow == Flow::WriteLane)
+    lanes = uint64_t(1) << (scalar32(w, i, i.src[1]) & 63);
+  for (unsigned n = 0; n < f.writes; ++n) {
+    uint64_t keep = f.write[n].first < kScalarCell ? ~lanes : 0;
+    Cell *cell = &s.cells[f.write[n].first];
+    for (unsigned c = 0; c < f.write[n].count; ++c)
+      cell[c].undefined &= keep;
+  }
+}
+
+/// Lanes in which a source is undefined; `dword` -1: any of its dwords.
+uint64_t Watch::lanesOf(const Wave &w, const Inst &i, unsigned source, int dword) {
+  const Operand &o = i.src[source];
+  if (o.kind == OperandKind::Sgpr) {
+    uint64_t bits = bitsOf(w, o);
+    return isMask(i, source) ? bits : bits ? kAllLanes : 0;
+  }
+  if (!isVector(o))
+    return 0;
+  const Cell *cell =
+      &boards_[w.id].cells[o.index + (o.kind == OperandKind::Agpr ? accumOffset_ : 0)];
+  if (dword >= 0)
+    return cell[dword].undefined;
+  uint64_t lanes = 0;
+  for (unsigned c = 0; c < o.dwords; ++c)
+    lanes |= cell[c].undefined;
+  return lanes;
+}
+
+/// Undefined bits of a scalar operand of up to 64 bits; of a wider one, of any pair.
+uint64_t Watch::bitsOf(const Wave &w, const Operand &o) const {
+  uint64_t bits = 0;
+  if (o.kind == OperandKind::Sgpr)
+    for (unsigned c = 0; c < o.dwords; ++c)
+      bits |= (boards_[w.id].cells[kScalarCell + o.index + c].undefined & kDword) << (c % 2 * 32);
+  return bits;
+}
+
+void Watch::flow(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
+  switch (f.flow) {
+  case Flow::None:
+    return;
+  case Flow::Matrix:
+    flowMatrix(w, i, f);
+    return;
+  case Flow::Memory:
+    flowMemory(w, i, f, lanes);
+    return;
+  case Flow::Scalar:
+  case Flow::BitAnd:
+  case Flow::BitMix:
+  case Flow::ScalarPick:
+  case Flow::SaveExec:
+  case Flow::Branch:
+    flowScalar(w, i, f);
+    break;
+  default:
+    flowLanes(w, i, f, lanes);
+  }
+  Cell *exec = &boards_[w.id].cells[kScalarCell + reg::kExec];
+  for (unsigned c = 0; f.writesExec && c < 2; ++c)
+    if (exec[c].undefined & kDword) {
+      undefinedUse(w, i, kScalarCell + reg::kExec + c, 0, "decides which lanes are active");
+      exec[c].undefined = 0;
+    }
+}
+
+void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
+  Cell *cells = boards_[w.id].cells;
+  Cell *dst = &cells[f.write[0].first];
+  auto setScalar = [&](const Span &span, uint64_t bits) {
+    for (unsigned c = 0; c < span.count; ++c)
+      cells[span.first + c].undefined = bits >> (c * 32) & kDword;
+  };
+  uint64_t u = 0, written = lanes;
+  unsigned count = f.partial && (kOpcodes[i.opcode].flags & ReadsDst) ? 2 : 4;
+  for (unsigned n = 0; n < count; ++n) {
+    uint64_t of = lanesOf(w, i, n);
+    if ((i.flags & Dpp) && n == 0) {
+      uint32_t row[kLanes];
+      toRow(of, row);
+      written = applyDpp(*dppTable(i.ext >> 8 & 0x1ff), i.ext >> 19 & 1, i.ext >> 28 & 15,
+                         i.ext >> 24 & 15, w.exec(), row, row);
+      of = fromRow(row);
+    }
+    u |= of;
+  }
+  uint32_t a[kLanes], b[kLanes];
+  switch (f.flow) {
+  case Flow::Halves: {
+    bool move = i.run == vPkMovB32;
+    uint64_t half[2] = {};
+    for (unsigned d = 0; d < 2; ++d)
+      for (unsigned n = 0; n < 3; ++n)
+        if (!move || n == d)
+          half[d] |= lanesOf(
+              w, i, n, isVector(i.src[n]) ? ((d && !move ? i.opSelHi : i.opSel) >> n & 1) : -1);
+    for (unsigned d = 0; d < 2; ++d)
+      merge(dst[d], half[d], lanes);
+    return;
+  }
+  case Flow::Dwords: {
+    uint64_t lo = lanesOf(w, i, 0, 0), hi = lanesOf(w, i, 0, 1);
+    merge(dst[0], lo, lanes);
+    merge(dst[1], hi, lanes);
+    return;
+  }
+  case Flow::Select: {
+    uint64_t mask = scalar64(w, i, i.src[2]);
+    u = (lanesOf(w, i, 0) & ~mask) | (lanesOf(w, i, 1) & mask) | lanesOf(w, i, 2);
+    break;
+  }
+  case Flow::Compare:
+    for (unsigned n = 0; n < f.writes; ++n)
+      setScalar(f.write[n], u & lanes);
+    return;
+  case Flow::ReadLane:
+  case Flow::FirstLane: {
+    unsigned lane = f.flow == Flow::ReadLane ? scalar32(w, i, i.src[1]) & 63 : firstLane(w.exec());
+    setScalar(f.write[0], (lanesOf(w, i, 0) >> lane & 1) || bitsOf(w, i.src[1]) ? kDword : 0);
+    return;
+  }
+  case Flow::WriteLane:
+    merge(dst[0], lanesOf(w, i, 0), uint64_t(1) << (scalar32(w, i, i.src[1]) & 63));
+    return;
+  case Flow::Swap:
+  case Flow::PermSwap16:
+  case Flow::PermSwap32: {
+    Cell &other = cells[f.write[1].first];
+    toRow(dst->undefined, a);
+    toRow(other.undefined, b);
+    if (f.flow == Flow::PermSwap16)
+      permlane16Swap(a, b, lanes);
+    else if (f.flow == Flow::PermSwap32)
+      permlane32Swap(a, b, lanes);
+    else
+      for (int l = 0; l < kLanes; ++l)
+        if (lanes >> l & 1)
+          std::swap(a[l], b[l]);
+    dst->undefined = fromRow(a);
+    other.undefined = fromRow(b);
+    return;
+  }
+  default:
+    break;
+  }
+  for (unsigned n = 0; n < f.writes; ++n)
+    for (unsigned c = 0; c < f.write[n].count; ++c)
+      if (f.write[n].first < kScalarCell)
+        merge(cells[f.write[n].first + c], u, written);
+      else
+        cells[f.write[n].first + c].undefined = (u & lanes) >> (c * 32) & kDword;
+}
+
+void Watch::flowScalar(Wave &w, const Inst &i, const Facts &f) {
+  Cell *cells = boards_[w.id].cells;
+  if (f.flow == Flow::Branch) {
+    for (unsigned n = 0; n < f.reads; ++n)
+      for (unsigned c = 0; c < f.read[n].count; ++c)
+        if (cells[f.read[n].first + c].undefined & kDword)
+          return undefinedUse(w, i, f.read[n].first + c, 0, "decides a branch");
+    return define(boards_[w.id], w, i, f, kAllLanes);
+  }
+  uint64_t ua = bitsOf(w, i.src[0]), ub = bitsOf(w, i.src[1]), ud = bitsOf(w, i.src[2]);
+  bool wide = f.write[0].count == 2;
+  uint64_t a = wide ? scalar64(w, i, i.src[0]) : scalar32(w, i, i.src[0]);
+  uint64_t b = wide ? scalar64(w, i, i.src[1]) : scalar32(w, i, i.src[1]);
+  std::string_view m = kOpcodes[i.opcode].mnemonic;
+  bool sccIn = false;
+  for (unsigned n = 0; n < f.reads; ++n)
+    sccIn |= f.read[n].first == kSccCell && cells[kSccCell].undefined;
+  uint64_t u = ua | ub | ud || sccIn ? ~uint64_t(0) : 0, value = 0;
+  if (f.flow == Flow::BitAnd) {
+    if (m.starts_with("s_andn2"))
+      b = ~b;
+    u = (ua & ub) | (ua & b) | (ub & a);
+    value = a & b;
+  } else if (f.flow == Flow::BitMix) {
+    bool either = m.starts_with("s_or_");
+    u = either ? (ua & ub) | (ua & ~b) | (ub & ~a) : ua | ub;
+    value = either ? a | b : 0;
+  } else if (f.flow == Flow::ScalarPick && !sccIn) {
+    u = w.scc ? ua : ub;
+  } else if (f.flow == Flow::SaveExec) {
+    u = m.starts_with("s_and_save") ? ua & w.exec() : ua;
+  }
+  for (unsigned n = 0; n < f.writes; ++n)
+    for (unsigned c = 0; c < f.write[n].count; ++c) {
+      unsigned cell = f.write[n].first + c;
+      if (cell == kSccCell) // a defined 1 in the result already says "not zero"
+        cells[cell].undefined = u && !(value & ~u) ? kDword : 0;
+      else if (f.flow == Flow::SaveExec && n == 0 && m.find("wrexec") == m.npos)
+        cells[cell].undefined = 0; // the old EXEC
+      else
+        cells[cell].undefined = u >> (c % 2 * 32) & kDword;
+    }
+}
+
+/// D(row, column) depends on row `row` of A and column `column` of B. Lane l holds row or column l
+/// % M.
+void Watch::flowMatrix(Wave &w, const Inst &i, const Facts &f) {
+  Cell *cells = boards_[w.id].cells;
+  std::string_view m = kOpcodes[i.opcode].mnemonic;
+  bool sparse = m.starts_with("v_smfmac");
+  unsigned size = f.write[0].count == 16 ? 32 : 16;
+  bool known = (m.find("_16x16x") != m.npos || m.find("_32x32x") != m.npos) &&
+               m.find("b_") == m.npos && !m.ends_with("f64");
+  auto fold = [&](uint64_t lanes) {
+    uint64_t all = lanes;
+    for (unsigned g = size; g < 64; g += size)
+      all |= lanes >> g;
+    return all & ((uint64_t(1) << size) - 1);
+  };
+  uint64_t a = fold(lanesOf(w, i, 0) | lanesOf(w, i, 3) * !sparse | lanesOf(w, i, 2) * sparse);
+  uint64_t b = fold(lanesOf(w, i, 1) | lanesOf(w, i, 4));
+  uint64_t columns = 0;
+  for (unsigned g = 0; g < 64; g += size)
+    columns |= b << g;
+  unsigned cSource = sparse ? 3 : 2;
+  std::array<uint64_t, 32> c{};
+  for (unsigned r = 0; r < f.write[0].count; ++r)
+    if (isVector(i.src[cSource]))
+      c[r] = lanesOf(w, i, cSource, int(r));
+  for (unsigned r = 0; r < f.write[0].count; ++r) {
+    uint64_t u = c[r] | columns;
+    for (unsigned g = 0; g < 64 / size; ++g)
+      if (a >> (8 * (r / 4) + 4 * g + r % 4) & 1)
+        u |= ((uint64_t(1) << size) - 1) << (g * size);
+    cells[f.write[0].first + r].undefined = known ? u : (a | b | c[r] ? kAllLanes : 0);
+  }
+}
+
+void Watch::flowMemory(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
+  Scoreboard &s = boards_[w.id];
+  if (f.space == Space::Exchange)
+    return flowExchange(w, i, lanes);
+  for (unsigned n = 0; n < f.reads; ++n) {
+    const Span &span = f.read[n];
+    bool vector = span.first < kScalarCell;
+    if (vector && span.source != 0)
+      continue; // data
+    for (unsigned c = 0; c < span.count; ++c)
+      if (uint64_t bits = s.cells[span.first + c].undefined & (vector ? lanes : kDword)) {
+        undefinedUse(w, i, span.first + c, vector ? bits : 0, "is an address");
+        break;
+      }
+  }
+  define(s, w, i, f, lanes);
+}
+
+/// ds_bpermute, ds_permute and ds_swizzle: the data's bits move with the data.
+void Watch::flowExchange(Wave &w, const Inst &i, uint64_t lanes) {
+  std::string_view m = kOpcodes[i.opcode].mnemonic;
+  bool swizzle = m == "ds_swizzle_b32";
+  uint32_t data[kLanes], out[kLanes] = {};
+  toRow(lanesOf(w, i, swizzle ? 0 : 1), data);
+  if (swizzle)
+    dsSwizzle(swizzleMap(uint16_t(i.offset)), lanes, data, out);
+  else if (m == "ds_bpermute_b32")
+    dsBpermute(w.row(i.src[0]), data, uint16_t(i.offset), lanes, out);
+  else
+    dsPermute(w.row(i.src[0]), data, uint16_t(i.offset), lanes, out);
+  uint64_t u = fromRow(out) | (swizzle ? 0 : lanesOf(w, i, 0));
+  merge(boards_[w.id].cells[i.dst.index + (i.dst.kind == OperandKind::Agpr ? accumOffset_ : 0)], u,
+        lanes);
+}
+
+void Watch::undefinedUse(const Wave &w, const Inst &i, unsigned cell, uint64_t lanes,
+                         std::string_view what) {
+  int lane = lanes ? std::countr_zero(lanes) : -1;
+  found_.add(FindingKind::Uninitialised, w, i, lane, nullptr, -1, [&](Finding &out) {
+    out.subject = cellName(cell, false, accumOffset_);
+    out.message = fmt::format("{} holds what nothing wrote and {}", out.subject, what);
+  });
+}
+
+} // namespace attune::sim::strict

@@ -1,0 +1,130 @@
+#include "runtime/sim/strict/Report.h"
+#include "runtime/sim/Machine.h"
+#include "runtime/sim/strict/Watch.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <mutex>
+
+namespace attune::sim::strict {
+
+std::string_view name(FindingKind kind) {
+  constexpr std::string_view kNames[] = {"missing-wait", "dma-order",  "lds-race",
+                                         "wait-states",  "misaligned", "uninitialised"};
+  return kNames[size_t(kind)];
+}
+
+std::string text(const Finding &f) {
+  std::string s = fmt::format("{}: kernel {}, workgroup ({},{},{}), wave {}", name(f.kind),
+                              f.kernel, f.workgroup[0], f.workgroup[1], f.workgroup[2], f.wave);
+  if (f.lane >= 0)
+    s += fmt::format(", lane {}", f.lane);
+  s += fmt::format(", pc {:#x} {}: {}", f.pc, f.instruction, f.message);
+  if (f.count > 1)
+    s += fmt::format(" [{} times]", f.count);
+  return s;
+}
+
+Finding Collector::start(FindingKind kind, const Wave &w, const Inst &i, int lane,
+                         const Inst *other, int otherWave) const {
+  Finding f;
+  f.kind = kind;
+  f.kernel = kernel_;
+  f.workgroup = id_;
+  f.wave = w.id;
+  f.lane = lane;
+  f.pc = i.pc;
+  f.instruction = kOpcodes[i.opcode].mnemonic;
+  if (other) {
+    f.otherWave = otherWave;
+    f.otherPc = other->pc;
+    f.other = kOpcodes[other->opcode].mnemonic;
+  }
+  return f;
+}
+
+void Collector::moveTo(Groups &all) {
+  for (auto &[key, group] : found_) {
+    auto [kind, pc, other] = key;
+    Group &to = all[{kernel_, pc, kind, other}];
+    to.count += group.count;
+    std::ranges::move(group.examples, std::back_inserter(to.examples));
+  }
+  found_.clear();
+}
+
+struct StrictChecker::Impl : FindingSink {
+  explicit Impl(unsigned examples) : examples(examples) {}
+  void take(Collector &collector) override {
+    std::lock_guard lock(mutex);
+    collector.moveTo(current);
+  }
+
+  unsigned examples;
+  mutable std::mutex mutex;
+  Groups current; ///< of the launch under way
+  Groups all;
+};
+
+StrictChecker::StrictChecker(unsigned examples) : impl_(std::make_unique<Impl>(examples)) {}
+StrictChecker::~StrictChecker() = default;
+
+RunOptions StrictChecker::watch(RunOptions options) {
+  options.observers = this;
+  options.uniformBarriers = true;
+  return options;
+}
+
+std::unique_ptr<Observer> StrictChecker::make(const Dispatch &d) {
+  return makeWatch(d, *impl_, impl_->examples);
+}
+
+void StrictChecker::finished(const Dispatch &, uint64_t faulted) {
+  std::lock_guard lock(impl_->mutex);
+  for (auto &[key, group] : impl_->current) {
+    auto &examples = group.examples;
+    std::ranges::sort(examples, {},
+                      [](const Example &e) { return std::pair(e.workgroup, e.step); });
+    if (examples.size() > impl_->examples)
+      examples.resize(impl_->examples);
+    if (faulted != ~uint64_t(0)) {
+      std::erase_if(examples, [&](const Example &e) { return e.workgroup > faulted; });
+      group.count = examples.size();
+    }
+    if (examples.empty())
+      continue;
+    Group &to = impl_->all[key];
+    to.count += group.count;
+    for (Example &e : examples)
+      if (to.examples.size() < impl_->examples)
+        to.examples.push_back(std::move(e));
+  }
+  impl_->current.clear();
+}
+
+std::vector<Finding> StrictChecker::findings() const {
+  std::lock_guard lock(impl_->mutex);
+  std::vector<Finding> list;
+  for (const auto &[key, group] : impl_->all)
+    for (const Example &e : group.examples) {
+      list.push_back(e.finding);
+      list.back().count = group.count;
+    }
+  return list;
+}
+
+std::string StrictChecker::text(size_t limit) const {
+  std::vector<Finding> list = findings();
+  std::string s;
+  for (size_t n = 0; n < std::min(limit, list.size()); ++n)
+    s += strict::text(list[n]) + "\n";
+  if (list.size() > limit)
+    s += fmt::format("and {} more\n", list.size() - limit);
+  return s;
+}
+
+void StrictChecker::clear() {
+  std::lock_guard lock(impl_->mutex);
+  impl_->all.clear();
+}
+
+} // namespace attune::sim::strict

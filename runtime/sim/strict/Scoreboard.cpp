@@ -1,0 +1,18 @@
+#include "runtime/sim/strict/Scoreboard.h"
+
+namespace attune::sim::strict {
+
+void Scoreboard::reset(uint32_t scalars) {
+  for (Cell &c : cells)
+    c = {};
+  cells[0].undefined = 0;
+  for (unsigned n = 0; n < scalars; ++n)
+    cells[kScalarCell + n].undefined = 0;
+  for (int n : {reg::kFlatScratch, reg::kFlatScratch + 1, reg::kExec, reg::kExec + 1})
+    cells[kScalarCell + unsigned(n)].undefined = 0;
+  clock = matrixFree = 0;
+  pending.clear();
+  nextId_ = 1;
+}
+
+} // namespace attune::sim::strict

@@ -1,0 +1,85 @@
+// The observer of strict mode: one for each host thread, with a Scoreboard for each wave of the
+// workgroup that runs there and a shadow of its LDS.
+//
+//   before   Watch.cpp        registers: missing waits, wait states; then Definedness.cpp: what
+//   undefined
+//                             bits do to the results
+//   issued   Accesses.cpp     addresses: alignment, LDS order, definedness of what is loaded and
+//   stored
+//
+// State is updated in `before`, as if the instruction had already run; `after` has nothing to do.
+#pragma once
+#include "runtime/sim/Machine.h"
+#include "runtime/sim/strict/LdsShadow.h"
+#include "runtime/sim/strict/Report.h"
+
+namespace attune::sim::strict {
+
+/// Takes what an observer found when it is gone.
+class FindingSink {
+public:
+  virtual ~FindingSink() = default;
+  virtual void take(Collector &) = 0;
+};
+
+std::unique_ptr<Observer> makeWatch(const Dispatch &, FindingSink &, unsigned examples);
+
+class Watch : public Observer {
+public:
+  Watch(const Dispatch &, FindingSink &, unsigned examples);
+  ~Watch() override { sink_.take(found_); }
+
+  void begin(const Workgroup &, std::span<const std::unique_ptr<Wave>>) override;
+  void before(Wave &, const Inst &) override;
+  void issued(Wave &, const Access &, Counter) override;
+  void released(const Workgroup &) override;
+
+private:
+  const Facts &factsAt(const Inst &);
+  void check(Wave &, const Inst &, const Facts &);
+  void checkWrites(Wave &, const Inst &, const Facts &, int64_t now, uint64_t lanes);
+  void pendingRegister(const Wave &, const Inst &, const Facts &, const Span &, unsigned cell,
+                       uint64_t lanes, bool overwrite);
+  void hazard(const Wave &, const Inst &, const Span &, unsigned cell, int64_t now);
+  void report(const Wave &, const Inst &, const Span &, unsigned cell, const Inst *other, Use,
+              int64_t required, int64_t found);
+  void wait(Wave &, unsigned vm, unsigned lgkm);
+  void checkScalarAddress(const Wave &, const Inst &);
+
+  // Definedness.cpp
+  void define(Scoreboard &, const Wave &, const Inst &, const Facts &, uint64_t lanes);
+  void flow(Wave &, const Inst &, const Facts &, uint64_t lanes);
+  void flowLanes(Wave &, const Inst &, const Facts &, uint64_t lanes);
+  void flowScalar(Wave &, const Inst &, const Facts &);
+  void flowMatrix(Wave &, const Inst &, const Facts &);
+  void flowMemory(Wave &, const Inst &, const Facts &, uint64_t lanes);
+  void flowExchange(Wave &, const Inst &, uint64_t lanes);
+  uint64_t lanesOf(const Wave &, const Inst &, unsigned source, int dword = -1);
+  uint64_t bitsOf(const Wave &, const Operand &) const;
+  void undefinedUse(const Wave &, const Inst &, unsigned cell, uint64_t lanes,
+                    std::string_view what);
+
+  // Accesses.cpp
+  struct LdsParts;
+  void checkAlignment(const Wave &, const Access &, const Facts &, uint64_t lanes);
+  void memoryAccess(Wave &, const Access &, const Facts &, uint64_t lanes);
+  void scratchAccess(Wave &, const Access &, const Facts &);
+  Access flatInLds(const Wave &, const Access &, uint64_t lanes) const;
+  void ldsAccess(Wave &, const Access &, const Facts &, Pending &);
+  void ldsRead(Wave &, const Access &, uint32_t op, LdsConflict &);
+  void ldsWrite(Wave &, const Access &, uint32_t op, LdsConflict &);
+  void conflict(const Wave &, const Inst &, const LdsOp &, const LdsConflict &);
+  void misaligned(const Wave &, const Inst &, int lane, uint64_t address, unsigned align, bool lds);
+  bool narrowLds() const;
+
+  const Dispatch &d_;
+  FindingSink &sink_;
+  Collector found_;
+  uint32_t accumOffset_, scalars_;
+  std::vector<Facts> facts_;
+  std::vector<Scoreboard> boards_;
+  LdsShadow lds_;
+  std::vector<uint8_t> scratch_; ///< bytes nobody has written: 1
+};
+
+} // namespace attune::sim::strict

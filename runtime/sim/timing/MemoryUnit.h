@@ -1,0 +1,67 @@
+// Vector and scalar memory of one CU over time, with the rest of the chip behind it as a latency
+// and a bandwidth.
+//
+// A vector request waits in a queue of the CU, is processed by the L1 (TCP) at its rate, and is
+// then in flight until its data is back; what is in flight at once is bounded by the size of the
+// L1. The latency is that of the slowest line: in L1, in L2 (another CU of the XCD has asked for
+// it: the share of the XCD's workgroups that touch the line), or beyond. The busier the chip, the
+// closer L2 and memory come to the round trip measured under load. Everything here is first in,
+// first out, so that all times are known at issue.
+#pragma once
+#include "runtime/sim/timing/Trace.h"
+#include <deque>
+#include <list>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace attune::sim {
+
+/// How many workgroups of the XCD touch each line, and how busy the chip is.
+struct ChipLoad {
+  std::unordered_map<uint64_t, uint32_t> sharers;
+  double activeCus = 1; ///< of the chip
+  bool fitsL2 = true;   ///< what the XCD's workgroups touch
+};
+
+class MemoryUnit {
+public:
+  MemoryUnit(const TimingParams &p, const ChipLoad &load) : params_(p), load_(load) {}
+
+  /// Earliest time from `clk` on at which the queue takes a request.
+  uint64_t roomAt(uint64_t clk) const;
+  /// A vector access; returns when its data is back, or when a store has left.
+  uint64_t access(uint64_t clk, const TraceAccess &, const uint64_t *lines, bool store);
+  uint64_t scalar(uint64_t clk, const TraceAccess &, const uint64_t *lines);
+
+  uint64_t lines() const { return lines_; }
+  uint64_t l1Hits() const { return l1Hits_; }
+  double l2Hits() const { return l2Hits_; }
+
+private:
+  struct Missed {
+    int lines = 0;       ///< in L1
+    double beyondL2 = 0; ///< of those, in L2 too
+  };
+  double latency(const uint64_t *lines, size_t count, Missed &missed);
+  bool touchL1(uint64_t line);
+  double loaded(double unloaded) const;
+
+  TimingParams params_;
+  const ChipLoad &load_;
+  struct Flight {
+    uint64_t back;
+    int bytes;
+  };
+  std::deque<uint64_t> starts_; ///< of the requests that the queue still holds
+  std::deque<Flight> flights_;
+  int inFlight_ = 0;
+  uint64_t tcpFree_ = 0;
+  double fabricFree_ = 0;
+  std::list<uint64_t> recent_; ///< L1, most recent first
+  std::unordered_map<uint64_t, std::list<uint64_t>::iterator> l1_;
+  std::unordered_set<uint64_t> seen_, scalarSeen_;
+  uint64_t lines_ = 0, l1Hits_ = 0;
+  double l2Hits_ = 0;
+};
+
+} // namespace attune::sim

@@ -1,0 +1,30 @@
+// The parameters of the timing model as a struct whose fields and default values are the
+// TIMING_PARAM rows of Gfx950Timing.def, so that a sweep changes one field and a listing shows them
+// all with their sources.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace attune::sim {
+
+struct TimingParams {
+#define TIMING_PARAM(type, name, value, tag, source) type name = value;
+#define TIMING_VALU(...)
+#define TIMING_MFMA(...)
+#define TIMING_LDS(...)
+#include "runtime/sim/timing/Gfx950Timing.def"
+
+  int cus() const { return xcds * cusPerXcd; }
+};
+
+/// One row of the data file, for listings.
+struct TimingParamInfo {
+  std::string_view name;
+  double value;
+  std::string_view tag;    ///< M measured, D documented, I inferred, P prior
+  std::string_view source; ///< short names are explained in Gfx950Timing.def
+};
+std::span<const TimingParamInfo> timingParams();
+
+} // namespace attune::sim

@@ -1,0 +1,141 @@
+// Strict mode on the corpus: each bad snippet gives findings of one kind at one instruction, its
+// corrected twin none, whatever the thread count.
+#include "runtime/sim/strict/Strict.h"
+#include "tests/sim/coreHarness.h"
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <sstream>
+
+using namespace attune::sim;
+using namespace simtest;
+
+namespace {
+
+struct Case {
+  std::string kind, name;
+  uint32_t lds = 0, threads = 64, scratch = 0, faults = 0;
+  std::string bad, good;
+  std::string message; ///< of a fault
+};
+
+/// Adds a line to a version; the marked instruction gets the label "here".
+void addLine(Case &c, std::string line, bool inBad, bool inGood) {
+  size_t mark = line.find(" !");
+  if (mark != line.npos) {
+    if (mark + 3 < line.size())
+      c.message = line.substr(mark + 3);
+    line.resize(mark);
+    line = ".globl here\nhere:\n" + line;
+  }
+  if (inBad)
+    c.bad += line + "\n";
+  if (inGood)
+    c.good += line + "\n";
+}
+
+std::string expanded(const std::string &line) {
+  if (line == "@buffer")
+    return "  s_load_dwordx2 s[4:5], s[0:1], 0x0\n  v_lshlrev_b32 v1, 2, v0\n  s_waitcnt "
+           "lgkmcnt(0)";
+  if (line == "@rsrc")
+    return "  s_mov_b32 s8, s4\n  s_mov_b32 s9, s5\n  s_movk_i32 s10, 0x1000\n"
+           "  s_mov_b32 s11, 0x20000";
+  return line;
+}
+
+Case header(const std::string &line) {
+  std::istringstream words(line);
+  Case c;
+  std::string word;
+  words >> word >> c.kind >> c.name;
+  while (words >> word) {
+    size_t equals = word.find('=');
+    uint32_t value = uint32_t(std::stoul(word.substr(equals + 1)));
+    (word.starts_with("lds")       ? c.lds
+     : word.starts_with("threads") ? c.threads
+     : word.starts_with("faults")  ? c.faults
+                                   : c.scratch) = value;
+  }
+  return c;
+}
+
+std::vector<Case> corpus() {
+  std::istringstream text(
+      readText(std::string(__FILE__).substr(0, std::string(__FILE__).rfind('/')) + "/corpus.txt"));
+  std::vector<Case> cases;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("case "))
+      cases.push_back(header(line));
+    else if (line.starts_with("-"))
+      addLine(cases.back(), line.substr(1), true, false);
+    else if (line.starts_with("+"))
+      addLine(cases.back(), line.substr(1), false, true);
+    else if (!line.empty() && line[0] != '#')
+      addLine(cases.back(), expanded(line), true, true);
+  }
+  return cases;
+}
+
+struct Outcome {
+  std::vector<strict::Finding> findings;
+  std::string text, fault;
+  uint32_t here = 0;
+};
+
+Outcome run(const Case &c, const std::string &body, RunOptions options = {}) {
+  Fixture f(assemble(kernelText(
+      body,
+      fmt::format(".amdhsa_group_segment_fixed_size {}\n.amdhsa_private_segment_fixed_size {}",
+                  c.lds, c.scratch))));
+  uint64_t p = f.upload(std::vector<uint32_t>(16384));
+  strict::StrictChecker checker;
+  options.instructionBudget = 100000;
+  Outcome out;
+  out.fault = f.launch("k", 2, c.threads, Args().add(p), checker.watch(options));
+  out.findings = checker.findings();
+  out.text = checker.text();
+  if (auto here = f.simulator.symbol(f.module, "here"))
+    out.here = uint32_t(*here - *f.simulator.symbol(f.module, "k"));
+  return out;
+}
+
+} // namespace
+
+TEST_CASE("each bad snippet is found, its corrected twin is clean") {
+  std::map<std::string, int> kinds;
+  for (const Case &c : corpus()) {
+    INFO("case " << c.kind << " " << c.name);
+    ++kinds[c.kind];
+    Outcome bad = run(c, c.bad), good = run(c, c.good);
+    INFO("bad:\n" << bad.text << bad.fault << "\ngood:\n" << good.text << good.fault);
+    CHECK(good.fault == "");
+    CHECK(good.findings.empty());
+    if (c.kind == "fault") {
+      CHECK_THAT(bad.fault, Catch::Matchers::Contains(c.message));
+      continue;
+    }
+    CHECK(bad.fault.empty() == !c.faults);
+    CHECK_FALSE(bad.findings.empty());
+    for (const strict::Finding &f : bad.findings) {
+      CHECK(name(f.kind) == c.kind);
+      // Which side of a race comes second is the schedule's choice.
+      CHECK((f.pc == bad.here || (c.kind == "lds-race" && f.otherPc == bad.here)));
+      CHECK(f.kernel == "k");
+      CHECK_FALSE(f.subject.empty());
+    }
+  }
+  int total = 0;
+  for (auto &[kind, count] : kinds)
+    total += count;
+  CHECK(kinds.size() == 7);
+  CHECK(total >= 60);
+}
+
+TEST_CASE("findings do not depend on the thread count") {
+  for (const Case &c : corpus()) {
+    if (c.kind != "lds-race" && c.kind != "fault")
+      continue;
+    INFO("case " << c.kind << " " << c.name);
+    CHECK(run(c, c.bad, {.threads = 1}).text == run(c, c.bad, {.threads = 2}).text);
+  }
+}

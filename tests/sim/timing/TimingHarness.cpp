@@ -1,0 +1,53 @@
+#include "tests/sim/timing/TimingHarness.h"
+#include <catch2/catch.hpp>
+
+using namespace attune::sim;
+using namespace simtest;
+
+namespace timingtest {
+
+TimingReport timeSnippet(const Snippet &s) {
+  Fixture f(assemble(s.text.empty() ? kernelText(s.body) : s.text));
+  uint64_t buffer = f.upload(std::vector<uint32_t>(262144));
+  TimingRecorder recorder(s.options.params);
+  REQUIRE(f.launch("k", 1, s.threads, Args().add(buffer), {.observers = &recorder}, s.lds) == "");
+  TimingOptions options = s.options;
+  options.timeline = true;
+  attune::Result<TimingReport> report = simulateTiming(recorder, options);
+  INFO((report ? std::string() : report.error().message));
+  REQUIRE(report);
+  return std::move(*report);
+}
+
+double clkBetween(const TimingReport &r, const std::string &mnemonic) {
+  std::vector<uint64_t> at;
+  for (const TimedIssue &i : r.timeline)
+    for (const InstReport &known : r.instructionReports)
+      if (known.inst == i.inst && i.wave == 0 && known.mnemonic == mnemonic)
+        at.push_back(i.clk);
+  REQUIRE(at.size() > 1);
+  return double(at.back() - at.front()) / double(at.size() - 1);
+}
+
+std::vector<uint64_t> issues(const TimingReport &r, uint32_t wave) {
+  std::vector<uint64_t> at;
+  for (const TimedIssue &i : r.timeline)
+    if (i.wave == wave)
+      at.push_back(i.clk);
+  return at;
+}
+
+uint64_t clkFromTo(const TimingReport &r, size_t from, size_t to) {
+  std::vector<uint64_t> at = issues(r);
+  REQUIRE(to < at.size());
+  return at[to] - at[from];
+}
+
+std::string repeat(const std::string &line, int times) {
+  std::string text;
+  for (int n = 0; n < times; ++n)
+    text += line + "\n";
+  return text;
+}
+
+} // namespace timingtest

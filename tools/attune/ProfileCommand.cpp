@@ -1,0 +1,134 @@
+// attune profile: run once under the timing model's recorder, replay, report.
+#include "runtime/device/SimDevice.h"
+#include "runtime/sim/timing/Timing.h"
+#include "tools/attune/Inputs.h"
+#include "tools/attune/Profile.h"
+#include "tools/attune/Progress.h"
+#include "tools/attune/Report.h"
+#include "tools/attune/Source.h"
+#include <cstdio>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+namespace attune::tool {
+
+namespace {
+
+/// What was profiled, beside its times.
+struct Profiled {
+  std::string title;
+  SourceLines lines;
+};
+
+Result<SourceLines> sourceLines(const spec::Model &model, const CompileOptions &options) {
+  auto compiler = Compiler::create();
+  if (!compiler)
+    return compiler.error();
+  auto listing = compiler->listing(model, options);
+  if (!listing)
+    return listing.error();
+  std::vector<std::string> tile(1);
+  std::istringstream text(listing->tile);
+  for (std::string line; std::getline(text, line);)
+    tile.push_back(line);
+  SourceLines lines;
+  for (ListingRow &row : listing->rows)
+    lines[row.pc] = {std::move(row.isa), row.tileLine,
+                     size_t(row.tileLine) < tile.size() ? tile[row.tileLine] : ""};
+  return lines;
+}
+
+Result<void> runSpec(const ProfileArgs &args, sim::TimingRecorder &recorder, Profiled &profiled) {
+  auto source = readSource(args.call.spec);
+  if (!source)
+    return source.error();
+  auto image = compileSource(*source, args.call.spec);
+  if (!image)
+    return image.error();
+  auto jobs =
+      prepareJobs(image->sidecar.problem, source->model ? &*source->model : nullptr, args.call);
+  if (!jobs)
+    return jobs.error();
+  if (jobs->jobs.size() != 1)
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("these lengths are {} launches of a dense kernel; profile takes one: "
+                             "give all sequences the "
+                             "same lengths (--batch, --q-len, --kv-len)",
+                             jobs->jobs.size())};
+  auto device = makeSimDevice({.threads = args.call.threads, .observers = &recorder});
+  auto kernel = LoadedKernel::load(*device, *image);
+  if (!kernel)
+    return kernel.error();
+  if (source->model) {
+    auto lines = sourceLines(*source->model, compileOptions(args.call.spec));
+    if (!lines)
+      return lines.error();
+    profiled.lines = std::move(*lines);
+  }
+  profiled.title = fmt::format("{}, {}", image->sidecar.kernel.name, jobs->jobs[0].label);
+  Progress progress("simulating " + jobs->jobs[0].label);
+  auto result = kernel->run(jobs->jobs[0].call);
+  return result ? Result<void>() : result.error();
+}
+
+Result<void> runLaunchFile(const ProfileArgs &args, sim::TimingRecorder &recorder,
+                           Profiled &profiled) {
+  ExecArgs exec{.codeObject = args.call.spec.path, .launch = args.launch, .options = {}};
+  exec.options.threads = args.call.threads;
+  exec.options.observers = &recorder;
+  Progress progress("simulating " + args.call.spec.path);
+  auto report = execute(exec);
+  if (!report)
+    return report.error();
+  profiled.title = fmt::format("{}, {}", report->run.kernel.name, args.launch);
+  return {};
+}
+
+Result<void> writeText(const std::string &path, const std::string &text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (file)
+    return {};
+  return Error{ErrorCode::Io, fmt::format("{}: cannot be written", path)};
+}
+
+Result<sim::TimingReport> profile(const ProfileArgs &args, SourceLines &lines) {
+  sim::TimingRecorder recorder;
+  Profiled profiled;
+  Result<void> ran = args.launch.empty() ? runSpec(args, recorder, profiled)
+                                         : runLaunchFile(args, recorder, profiled);
+  if (!ran)
+    return ran.error();
+  const bool timeline = !args.trace.empty() || !args.html.empty();
+  auto report = sim::simulateTiming(
+      recorder, {.params = {}, .workgroups = args.workgroups, .timeline = timeline});
+  if (!report)
+    return report;
+  if (!args.trace.empty())
+    if (auto ok = writeText(args.trace, profileTrace(*report)); !ok)
+      return ok.error();
+  if (!args.html.empty())
+    if (auto ok = writeText(args.html, profileHtml(*report, profiled.lines, profiled.title)); !ok)
+      return ok.error();
+  lines = std::move(profiled.lines);
+  return report;
+}
+
+} // namespace
+
+int profileCommand(const ProfileArgs &args) {
+  SourceLines lines;
+  auto report = profile(args, lines);
+  if (!report) {
+    if (args.call.json)
+      fmt::print("{}", errorAsJson(report.error()));
+    return fail(report.error());
+  }
+  fmt::print("{}",
+             args.call.json ? profileJson(*report, lines) : profileText(*report, lines, args.top));
+  return exitOk;
+}
+
+} // namespace attune::tool
