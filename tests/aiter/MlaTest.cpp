@@ -46,7 +46,9 @@ struct Tested {
             .prefill = named("pfl"),
             .roundRobin = named("cprr")};
   }
-  const Policy &policy() const { return flags & kEarlyLds ? kInTurnEarlyLds : kInTurn; }
+  const Policy &policy() const {
+    return chosenPolicy(flags & kEarlyLds ? kInTurnEarlyLds : kInTurn);
+  }
   double tolerance() const { return query == kFp8 ? 5e-2 : 3e-3; }
 };
 
@@ -170,10 +172,13 @@ void checkErrors(const Tested &t, const MlaShape &shape) {
   CHECK(errors.lse <= t.tolerance() / 100);
 }
 
-/// Ragged, at block boundaries, and an empty sequence. The last block of a sequence holds as many
-/// keys as it has query tokens, or more: a token that sees no key of its split comes out NaN.
-std::vector<uint32_t> contextsOf(const Tested &t) {
-  return {t.queries, 333, 0, 40, 128, 128 + t.queries};
+/// Ragged and with an empty sequence; split, at the blocks' boundaries. The last block of a
+/// sequence holds as many keys as the sequence has query tokens, or more: a token that sees no key
+/// of its split comes out NaN.
+std::vector<uint32_t> contextsOf(const Tested &t, uint32_t splits) {
+  if (splits == 1)
+    return {t.queries, 333, 0, 40};
+  return {333, 128, 128 + t.queries};
 }
 
 } // namespace
@@ -184,14 +189,14 @@ TEST_CASE("mla: split over keys, ragged contexts, permuted slots, an empty seque
   for (const Tested &t : kPlain)
     for (uint32_t splits : {1u, 3u})
       if (splits == 1 ? !(t.flags & kManySplits) : !(t.flags & kOneSplit || t.named("pfl")))
-        checkErrors(t, {t.heads, t.queries, contextsOf(t), splits});
+        checkErrors(t, {t.heads, t.queries, contextsOf(t, splits), splits});
 }
 
 TEST_CASE("mla: persistent, whole sequences and sequences in parts", "[aiter][mla]") {
   AITER_CHECKOUT_OR_SKIP();
   for (const Tested &t : kPersistent)
     for (uint32_t parts : {1u, 3u})
-      checkErrors(t, {t.heads, t.queries, contextsOf(t), parts});
+      checkErrors(t, {t.heads, t.queries, contextsOf(t, parts), parts});
 }
 
 TEST_CASE("mla: round-robin context parallelism masks by global positions", "[aiter][mla]") {
@@ -205,22 +210,4 @@ TEST_CASE("mla: round-robin context parallelism masks by global positions", "[ai
                         .splits = 2,
                         .ranks = 3,
                         .rank = rank});
-}
-
-// By hand (it asserts nothing): which of the harness's policies a kernel is right under.
-TEST_CASE("mla: every policy", "[.policies]") {
-  AITER_CHECKOUT_OR_SKIP();
-  auto show = [](const Tested &t) {
-    std::string marks;
-    for (const Policy &policy : kPolicies)
-      marks +=
-          errorsOf(t, {t.heads, t.queries, {t.queries, 333, 40}, 1}, policy).out <= t.tolerance()
-              ? '+'
-              : '-';
-    std::printf("POLICIES %-60s %s\n", t.file.data(), marks.c_str());
-  };
-  for (const Tested &t : kPlain)
-    show(t);
-  for (const Tested &t : kPersistent)
-    show(t);
 }

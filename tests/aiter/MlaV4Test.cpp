@@ -147,7 +147,7 @@ TEST_CASE("mla_v4: heads, tokens and splits", "[aiter][mlav4]") {
                         Shape{128, 1, {70, 200}}, Shape{16, 1, {33}}}) {
       shape.splits = splits;
       INFO(shape.text());
-      Errors errors = run(shape, kInTurn);
+      Errors errors = run(shape, chosenPolicy(kInTurn));
       CHECK(errors.out <= 3e-3);
       CHECK(errors.lse <= 1e-6);
     }

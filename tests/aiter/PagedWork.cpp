@@ -1,8 +1,17 @@
 #include "tests/aiter/PagedWork.h"
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 namespace aitertest {
+
+const Policy &chosenPolicy(const Policy &usual) {
+  const char *name = std::getenv("ATTUNE_AITER_POLICY");
+  for (const Policy &policy : kPolicies)
+    if (name && std::string(name) == policy.name)
+      return policy;
+  return usual;
+}
 
 std::vector<uint32_t> prefixSums(const std::vector<uint32_t> &counts) {
   std::vector<uint32_t> sums{0};

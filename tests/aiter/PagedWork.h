@@ -33,6 +33,10 @@ inline constexpr Policy kInTurnEarlyLds{"typical, in turn, early LDS",
                                         4,
                                         100};
 
+/// The policy of the harness that the environment variable ATTUNE_AITER_POLICY names, to see which
+/// kernels are right under it; else `usual`.
+const Policy &chosenPolicy(const Policy &usual);
+
 struct WorkEntry {
   int32_t sequence;
   int32_t partial; ///< first row of the partial buffers; -1: writes the final output
