@@ -71,7 +71,8 @@ public:
         value_(co_, kernel.fp8, v_, 3, kDescale[2], "v"), out_(co_.output(o_.elements() * 2, "o")),
         lse_(co_.output(lseElements() * 4, "lse")) {}
 
-  void launch(const Policy &policy) {
+  void launch(const Policy &policy, attune::sim::strict::StrictChecker *checker) {
+    co_.watch(checker);
     uint32_t tiles = (q_.longest() + kernel_.tileQ - 1) / kernel_.tileQ;
     uint32_t x = kernel_.causal ? (tiles + 1) / 2 : tiles; // a causal workgroup does two tiles
     uint32_t batch = uint32_t(shape_.queries.size());
@@ -176,9 +177,10 @@ std::string FmhaShape::text() const {
                      headMajor ? " head-major" : "");
 }
 
-FmhaErrors runFmhaV3(const FmhaKernel &kernel, const FmhaShape &shape, const Policy &policy) {
+FmhaErrors runFmhaV3(const FmhaKernel &kernel, const FmhaShape &shape, const Policy &policy,
+                     attune::sim::strict::StrictChecker *checker) {
   FmhaRun run(kernel, shape);
-  run.launch(policy);
+  run.launch(policy, checker);
   return run.compare(policy);
 }
 

@@ -33,6 +33,7 @@ struct FmhaErrors {
 };
 
 /// Draws inputs, launches, compares with the float64 reference and prints the report line.
-FmhaErrors runFmhaV3(const FmhaKernel &, const FmhaShape &, const Policy &);
+FmhaErrors runFmhaV3(const FmhaKernel &, const FmhaShape &, const Policy &,
+                     attune::sim::strict::StrictChecker * = nullptr);
 
 } // namespace aitertest

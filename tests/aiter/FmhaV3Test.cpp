@@ -24,27 +24,51 @@ struct Tested {
   FmhaKernel kernel;
   /// One character per policy, in the order of kPolicies: + right, - wrong.
   const char *tolerates;
+  /// What strict mode finds: nothing exactly where every policy is tolerated.
+  const char *strict;
 };
+
+const char *const kRaces = "dma-order lds-race";
+const char *const kRacesAndWaits = "dma-order lds-race missing-wait";
 
 const Tested kKernels[] = {
     // file, head dim of q and k, of v, fp8, causal, group, q tile, threads
-    {{"fwd_hd128_bf16.co", 128, 128, false, false, false, 256, 512}, "+++ +++ +++"},
-    {{"fwd_hd128_bf16_causal.co", 128, 128, false, true, false, 256, 512}, "-++ --+ --+"},
-    {{"fwd_hd128_bf16_group.co", 128, 128, false, false, true, 256, 512}, "+++ +++ +++"},
-    {{"fwd_hd128_bf16_causal_group.co", 128, 128, false, true, true, 256, 512}, "-++ --+ --+"},
-    {{"fwd_hd192_hd128_bf16.co", 192, 128, false, false, false, 128, 256}, "--- +++ +++"},
-    {{"fwd_hd192_hd128_bf16_causal.co", 192, 128, false, true, false, 128, 256}, "--- +++ +++"},
-    {{"fwd_hd192_hd128_bf16_group.co", 192, 128, false, false, true, 128, 256}, "--- +++ +++"},
+    {{"fwd_hd128_bf16.co", 128, 128, false, false, false, 256, 512}, "+++ +++ +++", ""},
+    {{"fwd_hd128_bf16_causal.co", 128, 128, false, true, false, 256, 512}, "-++ --+ --+", kRaces},
+    {{"fwd_hd128_bf16_group.co", 128, 128, false, false, true, 256, 512}, "+++ +++ +++", ""},
+    {{"fwd_hd128_bf16_causal_group.co", 128, 128, false, true, true, 256, 512},
+     "-++ --+ --+",
+     kRaces},
+    {{"fwd_hd192_hd128_bf16.co", 192, 128, false, false, false, 128, 256}, "--- +++ +++", kRaces},
+    {{"fwd_hd192_hd128_bf16_causal.co", 192, 128, false, true, false, 128, 256},
+     "--- +++ +++",
+     kRaces},
+    {{"fwd_hd192_hd128_bf16_group.co", 192, 128, false, false, true, 128, 256},
+     "--- +++ +++",
+     kRaces},
     {{"fwd_hd192_hd128_bf16_causal_group.co", 192, 128, false, true, true, 128, 256},
-     "--- +++ +++"},
-    {{"fwd_hd128_fp8.co", 128, 128, true, false, false, 256, 512}, "--- +++ ---"},
-    {{"fwd_hd128_fp8_causal.co", 128, 128, true, true, false, 256, 512}, "--- +++ ---"},
-    {{"fwd_hd128_fp8_group.co", 128, 128, true, false, true, 256, 512}, "--- +++ ---"},
-    {{"fwd_hd128_fp8_causal_group.co", 128, 128, true, true, true, 256, 512}, "--- +++ ---"},
-    {{"fwd_hd256_fp8.co", 256, 256, true, false, false, 256, 512}, "--- +++ ---"},
-    {{"fwd_hd256_fp8_causal.co", 256, 256, true, true, false, 256, 512}, "--- +++ ---"},
-    {{"fwd_hd256_fp8_group.co", 256, 256, true, false, true, 256, 512}, "--- +++ ---"},
-    {{"fwd_hd256_fp8_causal_group.co", 256, 256, true, true, true, 256, 512}, "--- +++ ---"},
+     "--- +++ +++",
+     kRaces},
+    {{"fwd_hd128_fp8.co", 128, 128, true, false, false, 256, 512}, "--- +++ ---", kRacesAndWaits},
+    {{"fwd_hd128_fp8_causal.co", 128, 128, true, true, false, 256, 512},
+     "--- +++ ---",
+     kRacesAndWaits},
+    {{"fwd_hd128_fp8_group.co", 128, 128, true, false, true, 256, 512},
+     "--- +++ ---",
+     kRacesAndWaits},
+    {{"fwd_hd128_fp8_causal_group.co", 128, 128, true, true, true, 256, 512},
+     "--- +++ ---",
+     kRacesAndWaits},
+    {{"fwd_hd256_fp8.co", 256, 256, true, false, false, 256, 512}, "--- +++ ---", kRacesAndWaits},
+    {{"fwd_hd256_fp8_causal.co", 256, 256, true, true, false, 256, 512},
+     "--- +++ ---",
+     kRacesAndWaits},
+    {{"fwd_hd256_fp8_group.co", 256, 256, true, false, true, 256, 512},
+     "--- +++ ---",
+     kRacesAndWaits},
+    {{"fwd_hd256_fp8_causal_group.co", 256, 256, true, true, true, 256, 512},
+     "--- +++ ---",
+     kRacesAndWaits},
 };
 
 /// bf16: the rounding of P and of the output. fp8: P has 4 bits.
@@ -115,5 +139,8 @@ TEST_CASE("fmha_v3: which policies each kernel tolerates", "[aiter][fmha_v3][pol
       found += errors.out <= tolerance(tested.kernel) ? '+' : '-';
     }
     CHECK(found == tested.tolerates);
+    attune::sim::strict::StrictChecker checker;
+    runFmhaV3(tested.kernel, canonical(tested.kernel), kTypical, &checker);
+    CHECK(kindsFound(checker) == tested.strict);
   }
 }

@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <iterator>
 #include <numbers>
+#include <set>
 
 namespace aitertest {
 namespace {
@@ -76,6 +78,8 @@ std::string CodeObject::tryLaunch(std::array<uint32_t, 3> grid, uint32_t threads
   options.quantum = policy.quantum;
   options.ldsDelay = policy.ldsDelay;
   options.memoryDelay = policy.memoryDelay;
+  if (checker_)
+    options = checker_->watch(options);
   auto start = std::chrono::steady_clock::now();
   auto stats = simulator_.launch(module_, {.kernel = info_.name,
                                            .grid = grid,
@@ -105,6 +109,15 @@ void CodeObject::report(const std::string &shape, double error, const std::strin
   std::fflush(stdout);
   instructions_ = 0;
   seconds_ = 0;
+}
+
+std::string kindsFound(const attune::sim::strict::StrictChecker &checker) {
+  using attune::sim::strict::FindingKind;
+  std::set<std::string_view> kinds;
+  for (const attune::sim::strict::Finding &f : checker.findings())
+    if (f.kind != FindingKind::WaitStates)
+      kinds.insert(attune::sim::strict::name(f.kind));
+  return fmt::format("{}", fmt::join(kinds, " "));
 }
 
 uint64_t Normal::next() { // splitmix64

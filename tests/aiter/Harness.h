@@ -15,6 +15,7 @@
 // Buffers are exactly as long as they claim: an access one byte past the end is a fault.
 #pragma once
 #include "runtime/sim/Simulator.h"
+#include "runtime/sim/strict/Strict.h"
 #include "tests/aiter/Formats.h"
 #include <array>
 #include <catch2/catch.hpp>
@@ -106,6 +107,9 @@ public:
   /// The same; a fault fails the test.
   void launch(std::array<uint32_t, 3> grid, uint32_t threads, const Kernarg &, const Policy &);
 
+  /// Later launches are watched by strict mode; null: no longer.
+  void watch(attune::sim::strict::StrictChecker *checker) { checker_ = checker; }
+
   /// One line on stdout: code object, shape, error, wave instructions and seconds of the launches
   /// since the last report. Leaving it to the test which error is too much.
   void report(const std::string &shape, double error, const std::string &note = "");
@@ -120,10 +124,16 @@ private:
   attune::sim::Simulator simulator_;
   attune::sim::ModuleId module_ = 0;
   attune::sim::KernelInfo info_;
+  attune::sim::strict::StrictChecker *checker_ = nullptr;
   attune::sim::RunStats stats_; ///< of the last launch
   uint64_t instructions_ = 0;
   double seconds_ = 0;
 };
+
+/// The kinds of strict mode's findings but for wait states, "dma-order lds-race"; "" if none. Wait
+/// states are left out: hand-written kernels set M0 right before an LDS-DMA, all of them, where
+/// LLVM's table, which strict mode uses, wants an instruction in between.
+std::string kindsFound(const attune::sim::strict::StrictChecker &);
 
 /// N(0, 1), the same numbers on every machine.
 class Normal {
