@@ -41,6 +41,7 @@ std::vector<uint32_t> iota(size_t n) {
 
 TEST_CASE("bf16 MFMA computes a matrix product") {
   Fixture f(compileFile("attention.cl"));
+  f.strict = true;
   const int k = 80;
   std::vector<float> source = normal(2 * 32 * k);
   std::vector<uint16_t> a(32 * k), b(32 * k);
@@ -64,6 +65,7 @@ TEST_CASE("bf16 MFMA computes a matrix product") {
 
 TEST_CASE("buffer bounds: loads past the end give 0, stores past it vanish, dword by dword") {
   Fixture f(compileFile("attention.cl"));
+  f.strict = true;
   for (int bytes : {1024, 1000, 984, 20, 0}) {
     std::vector<uint32_t> in = iota(256), out(256, 7);
     uint64_t pi = f.upload(in), po = f.upload(out);
@@ -78,6 +80,7 @@ TEST_CASE("buffer bounds: loads past the end give 0, stores past it vanish, dwor
 
 TEST_CASE("DMA to LDS: lanes land in order and lanes out of range write zeros") {
   Fixture f(compileFile("attention.cl"));
+  f.strict = true;
   for (Arrival arrival : {Arrival::Instant, Arrival::Latest})
     for (int bytes : {4096, 3000}) {
       std::vector<uint32_t> in = iota(1024), out(1024);
@@ -96,6 +99,7 @@ TEST_CASE("DMA to LDS: lanes land in order and lanes out of range write zeros") 
 
 TEST_CASE("a transposing LDS read hands each lane a column") {
   Fixture f(compileFile("attention.cl"));
+  f.strict = true;
   std::vector<int16_t> in(1024), out(256);
   std::iota(in.begin(), in.end(), int16_t(0));
   uint64_t pi = f.upload(in), po = f.upload(out);
@@ -109,6 +113,7 @@ TEST_CASE("a transposing LDS read hands each lane a column") {
 
 TEST_CASE("reductions over lanes by DPP, swizzle, bpermute, permlane swap and readlane") {
   Fixture f(compileFile("attention.cl"));
+  f.strict = true;
   std::vector<float> in = normal(64), out(192);
   uint64_t pi = f.upload(in), po = f.upload(out);
   REQUIRE(f.launch("lane_reduce", 1, 64, Args().add(pi).add(po)) == "");
@@ -123,6 +128,7 @@ TEST_CASE("reductions over lanes by DPP, swizzle, bpermute, permlane swap and re
 
 TEST_CASE("log-sum-exp of rows") {
   Fixture f(compileFile("attention.cl"));
+  f.strict = true;
   const int n = 37;
   std::vector<float> in = normal(64 * n), out(192);
   uint64_t pi = f.upload(in), po = f.upload(out);
@@ -142,6 +148,7 @@ TEST_CASE("log-sum-exp of rows") {
 
 TEST_CASE("race-free kernels give the same bits under every policy and thread count") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   const uint32_t groups = 9;
   std::vector<float> in = normal(groups * 256);
   uint64_t pi = f.upload(in);

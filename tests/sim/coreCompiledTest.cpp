@@ -28,6 +28,7 @@ std::vector<float> floats(size_t n, float lo, float hi) {
 
 TEST_CASE("vector add leaves the elements past n alone") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   std::vector<float> a = floats(kItems, -10, 10), b = floats(kItems, -1, 1), c(kItems, 99);
   int n = 700;
   uint64_t pa = f.upload(a), pb = f.upload(b), pc = f.upload(c);
@@ -42,6 +43,7 @@ TEST_CASE("vector add leaves the elements past n alone") {
 
 TEST_CASE("a loop with a different trip count in every lane") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   std::vector<uint32_t> in(kItems), expected(kItems);
   std::iota(in.begin(), in.end(), 1u);
   for (uint32_t i = 0; i < kItems; ++i)
@@ -55,6 +57,7 @@ TEST_CASE("a loop with a different trip count in every lane") {
 
 TEST_CASE("integer division, signed, unsigned and 64 bits wide") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   auto number = [](auto &r) {
     int bits = int(r() % 31) + 1;
     int x = int(r() >> (32 - bits)) | 1;
@@ -86,6 +89,7 @@ TEST_CASE("integer division, signed, unsigned and 64 bits wide") {
 
 TEST_CASE("f32 functions") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   std::vector<float> x = floats(kItems, -20, 20), out(8 * kItems);
   x[0] = 0, x[1] = -0.0f, x[2] = 0.5f, x[3] = -2.5f;
   uint64_t px = f.upload(x), po = f.upload(out);
@@ -108,6 +112,7 @@ TEST_CASE("f32 functions") {
 
 TEST_CASE("f64 division and square root are correctly rounded") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   std::vector<double> x = generate<double>(kItems, [](auto &r) {
     return std::ldexp(std::uniform_real_distribution<double>(-1, 1)(r), int(r() % 200) - 100);
   });
@@ -123,6 +128,7 @@ TEST_CASE("f64 division and square root are correctly rounded") {
 
 TEST_CASE("f16 arithmetic, packed and scalar") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   std::vector<_Float16> x(kItems), out(4 * kItems);
   std::vector<float> source = floats(kItems, -30, 30);
   for (uint32_t i = 0; i < kItems; ++i)
@@ -144,6 +150,7 @@ TEST_CASE("f16 arithmetic, packed and scalar") {
 
 TEST_CASE("a workgroup sums through LDS") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   std::vector<float> in = generate<float>(kItems, [](auto &r) { return float(r() % 1000); });
   std::vector<float> sums(kWorkgroups);
   uint64_t pin = f.upload(in), ps = f.upload(sums);
@@ -155,6 +162,7 @@ TEST_CASE("a workgroup sums through LDS") {
 
 TEST_CASE("arrays in scratch are private to a lane") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   std::vector<int32_t> in = generate<int32_t>(16 * kItems, [](auto &r) { return int32_t(r()); });
   uint64_t pin = f.upload(in), po = f.upload(in);
   REQUIRE(f.launch("scratch_sort", kWorkgroups, kThreads, Args().add(pin).add(po)) == "");
@@ -168,6 +176,7 @@ TEST_CASE("arrays in scratch are private to a lane") {
 
 TEST_CASE("atomics on LDS and on memory from several threads") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   std::vector<uint8_t> in = generate<uint8_t>(4 * kItems, [](auto &r) { return r() % 200; });
   std::vector<uint32_t> bins(256), expected(256);
   std::vector<uint64_t> most(1);
@@ -184,6 +193,7 @@ TEST_CASE("atomics on LDS and on memory from several threads") {
 
 TEST_CASE("sub-dword and wide memory accesses") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   std::vector<uint8_t> u8 = generate<uint8_t>(kItems, [](auto &r) { return r(); });
   std::vector<int16_t> i16 = generate<int16_t>(kItems, [](auto &r) { return r(); });
   std::vector<float> f4 = floats(4 * kItems, -3, 3);
@@ -201,6 +211,7 @@ TEST_CASE("sub-dword and wide memory accesses") {
 
 TEST_CASE("constant tables are read through s_getpc, functions called through s_swappc") {
   Fixture f(compileFile("basic.cl"));
+  f.strict = true;
   std::vector<int32_t> index(kItems), out(kItems);
   std::iota(index.begin(), index.end(), 0);
   uint64_t po = f.upload(out), pi = f.upload(index);

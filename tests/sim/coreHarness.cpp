@@ -1,4 +1,5 @@
 #include "tests/sim/coreHarness.h"
+#include "runtime/sim/strict/Strict.h"
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -117,6 +118,9 @@ Fixture::Fixture(const Bytes &codeObject) {
 std::string Fixture::launch(const std::string &kernel, uint32_t workgroups, uint32_t threads,
                             std::span<const uint8_t> args, attune::sim::RunOptions options,
                             uint32_t dynamicLds) {
+  attune::sim::strict::StrictChecker checker;
+  if (strict)
+    options = checker.watch(options);
   attune::sim::Launch l{.kernel = kernel,
                         .grid = {workgroups, 1, 1},
                         .block = {threads, 1, 1},
@@ -127,7 +131,7 @@ std::string Fixture::launch(const std::string &kernel, uint32_t workgroups, uint
   if (!result)
     return result.error().message;
   stats = std::move(*result);
-  return "";
+  return checker.text();
 }
 
 } // namespace simtest

@@ -66,6 +66,8 @@ public:
                      std::span<const uint8_t> args, attune::sim::RunOptions options = {},
                      uint32_t dynamicLds = 0);
 
+  /// Launches under strict mode; what it finds is an error.
+  bool strict = false;
   attune::sim::Simulator simulator;
   attune::sim::ModuleId module = 0;
   attune::sim::RunStats stats;

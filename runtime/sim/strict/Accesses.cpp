@@ -142,7 +142,12 @@ void Watch::ldsAccess(Wave &w, const Access &a, const Facts &f, Pending &p) {
                      : f.atomic      ? LdsAccess::Atomic
                      : f.store       ? LdsAccess::Write
                                      : LdsAccess::Read;
-  uint32_t op = lds_.add(i, w.id, access);
+  LdsOp record{.inst = &i, .wave = w.id, .access = access, .issued = lds_.epoch()};
+  if (access == LdsAccess::Dma) {
+    record.first = a.ldsBase;
+    record.bytes = kLanes * std::max<uint32_t>(i.memBytes, 4);
+  }
+  uint32_t op = lds_.add(record);
   p.ldsOp = op;
   if (wholeLds(w, a, f, op))
     return;

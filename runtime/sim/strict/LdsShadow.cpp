@@ -28,20 +28,38 @@ void LdsShadow::begin() {
   floor_ = base_ << 4;
 }
 
-void LdsShadow::released(uint32_t oldest) {
+void LdsShadow::released() {
   ++epoch_;
-  floor_ = (oldest ? oldest : base_ + uint32_t(ops_.size())) << 4;
+  floor_ = (base_ + uint32_t(ops_.size())) << 4;
 }
 
-uint32_t LdsShadow::add(const Inst &i, uint32_t wave, LdsAccess access) {
+/// A pipelined kernel has LDS-DMA on its way at every barrier. With a new number, written over the
+/// old one where that still stands, the floor can stay at the epoch's beginning. Where other
+/// accesses went is not known; for them the floor goes down.
+uint32_t LdsShadow::carry(uint32_t n) {
+  if (n - base_ >= ops_.size())
+    return n;
+  if (at(n).access != LdsAccess::Dma) {
+    floor_ = std::min(floor_, n << 4);
+    return n;
+  }
+  LdsOp op = at(n);
+  uint32_t old = keyOf(n), renewed = add(op), key = keyOf(renewed);
+  uint32_t last = std::min((op.first + op.bytes) >> shift_, units_);
+  for (uint32_t u = op.first >> shift_; u < last; ++u)
+    written_[u] = written_[u] == old ? key : written_[u];
+  return renewed;
+}
+
+uint32_t LdsShadow::add(const LdsOp &op) {
   if (base_ + ops_.size() > kMaxOps)
     forget();
-  if (access == LdsAccess::Atomic && !atomics_) {
+  if (op.access == LdsAccess::Atomic && !atomics_) {
     atomics_ = true;
     for (auto &each : updated_)
       each.assign(units_, 0);
   }
-  ops_.push_back({.inst = &i, .wave = wave, .access = access, .issued = epoch_});
+  ops_.push_back(op);
   return base_ + uint32_t(ops_.size() - 1);
 }
 

@@ -24,8 +24,9 @@ struct LdsOp {
   const Inst *inst = nullptr;
   uint32_t wave = 0;
   LdsAccess access = LdsAccess::Read;
-  uint32_t issued = 0;      ///< epoch
-  uint32_t done = kNotDone; ///< epoch
+  uint32_t issued = 0;           ///< epoch
+  uint32_t done = kNotDone;      ///< epoch
+  uint32_t first = 0, bytes = 0; ///< LDS-DMA: where it loads to
   static constexpr uint32_t kNotDone = ~0u;
 };
 
@@ -44,12 +45,14 @@ public:
   void begin();
   uint32_t epoch() const { return epoch_; }
   uint32_t unitBytes() const { return 1u << shift_; }
-  /// The barrier; `oldest`: the first LDS access that is not done, 0 if all are.
-  void released(uint32_t oldest);
+  /// The barrier. Accesses that are still on their way must be carried over it.
+  void released();
+  /// Carries one over; returns its number from now on.
+  uint32_t carry(uint32_t op);
   /// A new access of `wave`; returns its number, from 1.
-  uint32_t add(const Inst &, uint32_t wave, LdsAccess);
+  uint32_t add(const LdsOp &);
   void done(uint32_t op) {
-    if (op >= base_) // else forgotten
+    if (op - base_ < ops_.size()) // else forgotten
       ops_[op - base_].done = epoch_;
   }
   /// One lane's part of access `op`: `bytes` at `address`. Reads return undefined bits, bit n for

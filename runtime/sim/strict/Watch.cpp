@@ -55,12 +55,11 @@ void Watch::begin(const Workgroup &g, std::span<const std::unique_ptr<Wave>>) {
 }
 
 void Watch::released(const Workgroup &) {
-  uint32_t oldest = 0;
-  for (const Scoreboard &s : boards_)
-    for (const Pending &p : s.pending)
-      if (p.ldsOp && (!oldest || p.ldsOp < oldest))
-        oldest = p.ldsOp;
-  lds_.released(oldest);
+  lds_.released();
+  for (Scoreboard &s : boards_)
+    for (Pending &p : s.pending)
+      if (p.ldsOp)
+        p.ldsOp = lds_.carry(p.ldsOp);
 }
 
 const Facts &Watch::factsAt(const Inst &i) {
