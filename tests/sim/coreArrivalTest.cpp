@@ -1,7 +1,7 @@
 // Arrival::Typical with a delay for vector memory, and Schedule::InTurn: the policy under which
 // code that was made right by trial on hardware is right. Each test is a race whose winner the
 // policy decides.
-#include "coreHarness.h"
+#include "tests/sim/coreHarness.h"
 #include <catch2/catch.hpp>
 
 using namespace attune::sim;
