@@ -50,7 +50,8 @@ TEST_CASE("policy: refusals") {
   CHECK_THAT(refusedPolicy("schedule="), Contains("to-barrier or in-turn or reverse or random"));
   CHECK_THAT(refusedPolicy("quantum=0"), Contains("a whole number from 1 to 4294967295"));
   CHECK_THAT(refusedPolicy("seed=1x"), Contains("1x is not seed"));
-  CHECK_THAT(refusedPolicy("speed=1"), Contains("policies: arrival, lds-delay, memory-delay, quantum, "));
+  CHECK_THAT(refusedPolicy("speed=1"),
+             Contains("policies: arrival, lds-delay, memory-delay, quantum, "));
   CHECK_THAT(refusedPolicy("seed=1,seed=2"), Contains("seed is set twice"));
   CHECK_THAT(refusedPolicy("seed=1,"), Contains("'' is not of the form"));
 }
