@@ -79,7 +79,8 @@ std::string changeText(const Change &change) {
     return change.spec + ": nothing moved, but its kept text is missing, damaged or of another "
                          "record\n";
   case Verdict::Refused:
-    return fmt::format("{}: does not compile: {}\n", change.spec, change.refusal);
+    return fmt::format("{}: does not compile: {}{}", change.spec, change.refusal,
+                       change.refusal.ends_with('\n') ? "" : "\n");
   }
   return "";
 }
@@ -227,11 +228,14 @@ std::string changesAsText(const std::vector<Change> &changes) {
   text += breachesText(changes);
   std::set<std::string_view> causes;
   for (const Change &change : changes)
-    if (change.verdict != Verdict::Same)
+    if (change.verdict != Verdict::Same && change.verdict != Verdict::Refused)
       causes.insert(causeOf(change));
-  return text + fmt::format("golden: {} of {} specs differ, {} over budget. If that is meant: "
-                            "attune golden bless --cause {} --reason \"...\"\n",
-                            different, changes.size(), breached, fmt::join(causes, "|"));
+  text += fmt::format("golden: {} of {} specs differ, {} over budget.", different, changes.size(),
+                      breached);
+  if (!causes.empty())
+    text += fmt::format(" If that is meant: attune golden bless --cause {} --reason \"...\"",
+                        fmt::join(causes, "|"));
+  return text + "\n";
 }
 
 std::string changesAsJson(const std::vector<Change> &changes, const std::string &arch) {
