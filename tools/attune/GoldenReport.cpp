@@ -114,7 +114,8 @@ struct Column {
 constexpr Column columns[] = {{"vgpr", "vgpr"},
                               {"agpr", "agpr"},
                               {"sgpr", "sgpr"},
-                              {"spills", "vgpr_spills"},
+                              {"vgpr spills", "vgpr_spills"},
+                              {"sgpr spills", "sgpr_spills"},
                               {"scratch", "scratch_bytes"},
                               {"lds", "lds_bytes"},
                               {"waves", "occupancy"},
@@ -250,13 +251,15 @@ std::string changesAsJson(const std::vector<Change> &changes, const std::string 
 
 std::string acceptedAsText(const std::vector<Change> &changes) {
   std::string text;
-  for (const Change &change : changes)
-    if (change.verdict == Verdict::Moved && !change.stages.empty())
-      text += fmt::format("  {:<20} moved: {}\n", change.spec, fmt::join(change.stages, ", "));
-    else if (change.verdict != Verdict::Same)
-      text += fmt::format("  {:<20} {}\n", change.spec,
-                          change.verdict == Verdict::Moved ? "another record"
-                                                           : verdictName(change.verdict));
+  for (const Change &change : changes) {
+    if (change.verdict == Verdict::Same)
+      continue;
+    std::string what = change.stages.empty() ? std::string(verdictName(change.verdict))
+                                             : fmt::format("{}", fmt::join(change.stages, ", "));
+    for (const Amount &origin : change.origins)
+      what += fmt::format("; {} {} -> {}", origin.name, origin.kept, origin.now);
+    text += fmt::format("  {:<20} {}\n", change.spec, what);
+  }
   return text + breachesText(changes);
 }
 

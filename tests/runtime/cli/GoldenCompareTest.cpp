@@ -189,6 +189,11 @@ TEST_CASE("Another LLVM gives one table of all specs") {
   CHECK_THAT(text, !Contains("arith.subf")); // no diff of each spec
   CHECK(count(text, "\n") == 8);             // heading, titles, 3 specs, 2 of breaches, the count
 
+  CHECK_THAT(acceptedAsText(changes),
+             Contains("  fast                 moved; llvm 22.1.8 -> 22.1.9\n") &&
+                 Contains("  newcomer             no golden\n") &&
+                 Contains("  slow                 tile, llvm, isa; llvm 22.1.8 -> 22.1.9\n"));
+
   auto json = nlohmann::json::parse(changesAsJson(changes, "gfx950"));
   CHECK(json["toolchain_moved"] == true);
   CHECK(json["specs"][2]["amounts_moved"]["sgpr"] == nlohmann::json({"40", "48"}));
