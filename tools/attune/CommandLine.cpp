@@ -172,17 +172,24 @@ void addExplain(CLI::App &root, ExplainArgs &args, Raw &raw) {
 
 void addGolden(CLI::App &root, GoldenArgs &args) {
   args.arch = CompileOptions().arch;
-  CLI::App *app =
-      root.add_subcommand("golden", "Hashes of every stage of every spec, kept in golden/");
+  CLI::App *app = root.add_subcommand(
+      "golden", "Text and hashes of every stage of every spec, kept in golden/");
   app->require_subcommand(1);
   CLI::App *check =
-      app->add_subcommand("check", "Fail if a stage moved or a spec has no golden file");
+      app->add_subcommand("check", "Fail if a stage moved, or a spec or a golden file is alone");
   CLI::App *bless = app->add_subcommand("bless", "Accept what the compiler makes now");
   for (CLI::App *command : {check, bless}) {
     command->add_option("--specs", args.specs, "Folder of specs")->default_val("specs");
     command->add_option("--golden", args.folder, "Folder of golden files")->default_val("golden");
     command->add_option("--arch", args.arch, "Chip")->capture_default_str();
+    command->add_option("--spec", args.only, "Only the spec of this name (repeatable)")
+        ->allow_extra_args(false);
+    command
+        ->add_option("--threads", args.threads,
+                     "Host threads (0: all cores); results do not depend on it")
+        ->check(CLI::NonNegativeNumber);
   }
+  check->add_flag("--json", args.json, "Print one JSON object");
   bless->add_option("--cause", args.cause, "What changed")
       ->required()
       ->check(CLI::IsMember({"spec", "compiler", "llvm"}));

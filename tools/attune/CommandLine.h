@@ -56,8 +56,10 @@ struct ExplainArgs {
 };
 
 struct GoldenArgs {
-  bool bless = false;
+  bool bless = false, json = false;
   std::string specs, folder, arch;
+  std::vector<std::string> only; ///< specs by name; empty: all
+  int threads = 0;
   std::string cause, reason; ///< bless
 };
 

@@ -1,4 +1,4 @@
-// Making, writing, reading and comparing golden records.
+// Making, writing and reading golden records.
 #include "tools/attune/Golden.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -50,14 +50,14 @@ std::string_view takeLine(std::string_view &text) {
   return line.substr(first, line.find_last_not_of(space) - first + 1);
 }
 
-std::string valueOf(const Fields &fields, const std::string &key) {
+} // namespace
+
+std::string fieldOr(const Fields &fields, std::string_view key, std::string_view otherwise) {
   for (const auto &[name, value] : fields)
     if (name == key)
       return value;
-  return "-";
+  return std::string(otherwise);
 }
-
-} // namespace
 
 Fields instructionClasses(std::string_view isa) {
   std::map<std::string, int64_t> counts;
@@ -104,34 +104,6 @@ Result<Golden> Golden::parse(std::string_view text) {
         .emplace_back(line.substr(point + 1, space - point - 1), line.substr(space + 1));
   }
   return golden;
-}
-
-std::string Golden::firstMovedStage(const Golden &other) const {
-  for (const auto &[name, hash] : stages)
-    if (valueOf(other.stages, name) != hash)
-      return name;
-  return "";
-}
-
-std::string sideBySide(const Golden &kept, const Golden &now) {
-  std::string text = fmt::format("  {:<28}{:>16}{:>16}\n", "", "golden", "now");
-  for (Fields Golden::*fields : {&Golden::resources, &Golden::classes}) {
-    std::vector<std::string> keys;
-    for (const Golden *side : {&kept, &now})
-      for (const auto &[key, value] : side->*fields)
-        if (std::find(keys.begin(), keys.end(), key) == keys.end())
-          keys.push_back(key);
-    std::sort(keys.begin(), keys.end());
-    for (const std::string &key : keys) {
-      std::string a = valueOf(kept.*fields, key), b = valueOf(now.*fields, key);
-      text += fmt::format("  {:<28}{:>16}{:>16}{}\n", key, a, b, a == b ? "" : "  <-");
-    }
-  }
-  for (const auto &[key, value] : now.origin)
-    if (std::string old = valueOf(kept.origin, key); old != value)
-      text +=
-          fmt::format("  {}: golden {}\n  {:>{}} now {}\n", key, old, "", key.size() + 4, value);
-  return text;
 }
 
 } // namespace attune::tool

@@ -1,18 +1,18 @@
-// attune golden check and attune golden bless, over every spec of a folder.
+// attune golden check and attune golden bless, over every spec of a folder: compiles on all cores,
+// then leaves the comparison, the report and the files to the parts that need no compiler.
 #include "compiler/spec/Spec.h"
-#include "runtime/launch/File.h"
 #include "tools/attune/CommandLine.h"
+#include "tools/attune/GoldenFolder.h"
 #include "tools/attune/GoldenKernel.h"
+#include "tools/attune/GoldenReport.h"
 #include "tools/attune/Progress.h"
+#include "tools/attune/Report.h"
 #include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <map>
-#include <optional>
+#include <thread>
 
 namespace attune::tool {
 
@@ -20,166 +20,157 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Golden files and what the compiler makes now, by spec.
-struct Entry {
-  std::optional<Golden> kept, now;
-};
-
-std::span<const uint8_t> bytesOf(const std::string &text) {
-  return {reinterpret_cast<const uint8_t *>(text.data()), text.size()};
+bool wanted(const GoldenArgs &args, const std::string &spec) {
+  return args.only.empty() ||
+         std::find(args.only.begin(), args.only.end(), spec) != args.only.end();
 }
 
-class GoldenRun {
+Result<std::vector<fs::path>> findSpecs(const GoldenArgs &args) {
+  std::vector<fs::path> files;
+  bool any = false;
+  std::error_code failed;
+  for (fs::directory_iterator it(args.specs, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    if (it->path().extension() != ".attn")
+      continue;
+    any = true;
+    if (wanted(args, it->path().stem().string()))
+      files.push_back(it->path());
+  }
+  if (failed || !any)
+    return Error{ErrorCode::NotFound,
+                 fmt::format("{}: no specs there (--specs names the folder)", args.specs)};
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<Described> describeFile(Compiler &compiler, const std::string &file,
+                               const std::string &arch) {
+  auto model = spec::parseSpecFile(file, {.fileName = file, .parameters = {}, .attention = {}});
+  if (!model)
+    return model.error();
+  return describeKernel(compiler, *model, {.arch = arch, .knobs = {}});
+}
+
+/// One thread's share: the next spec that nobody has taken, until there is none.
+class Work {
 public:
-  explicit GoldenRun(const GoldenArgs &args) : args_(args), ending_("." + args.arch + ".golden") {}
+  Work(const GoldenArgs &args, const std::vector<fs::path> &files)
+      : args_(args), files_(files), results_(files.size(), Error{}),
+        progress_("compiling the specs") {}
 
-  Result<void> load() {
-    if (auto ok = readKept(); !ok)
-      return ok;
-    return compileAll();
-  }
-
-  int check() const {
-    int moved = 0;
-    for (const auto &[name, entry] : entries_)
-      moved += !checkEntry(name, entry);
-    if (moved == 0) {
-      fmt::print("golden: {} specs, nothing moved\n", entries_.size());
-      return exitOk;
+  void run() {
+    auto compiler = Compiler::create();
+    for (size_t i; (i = next_++) < files_.size();) {
+      results_[i] = compiler ? describeFile(*compiler, files_[i].string(), args_.arch)
+                             : Result<Described>(compiler.error());
+      progress_.note(fmt::format("{} of {}", ++done_, files_.size()));
     }
-    fmt::print("golden: {} of {} specs differ. If that is meant: attune golden bless --cause "
-               "spec|compiler|llvm --reason \"...\"\n",
-               moved, entries_.size());
-    return exitFailed;
   }
-
-  Result<std::vector<std::string>> bless() {
-    std::vector<std::string> changed;
-    std::error_code failed;
-    fs::create_directories(args_.folder, failed);
-    for (const auto &[name, entry] : entries_) {
-      if (entry.kept == entry.now)
-        continue;
-      changed.push_back(name);
-      if (!entry.now)
-        fs::remove(file(name), failed);
-      else if (auto ok = writeFile(file(name), bytesOf(entry.now->str())); !ok)
-        return ok.error();
-    }
-    if (!changed.empty())
-      if (auto ok = appendLog(changed); !ok)
-        return ok.error();
-    return changed;
-  }
+  std::vector<Result<Described>> take() { return std::move(results_); }
 
 private:
-  std::string file(const std::string &name) const {
-    return (fs::path(args_.folder) / (name + ending_)).string();
-  }
-
-  Result<void> readKept() {
-    std::error_code none; // no folder yet: no golden files
-    for (fs::directory_iterator it(args_.folder, none), end; !none && it != end;
-         it.increment(none)) {
-      std::string name = it->path().filename().string();
-      if (!name.ends_with(ending_))
-        continue;
-      auto bytes = readFile(it->path().string());
-      if (!bytes)
-        return bytes.error();
-      auto golden = Golden::parse({reinterpret_cast<const char *>(bytes->data()), bytes->size()});
-      if (!golden)
-        return Error{golden.error().code,
-                     fmt::format("{}: {}", it->path().string(), golden.error().message)};
-      entries_[name.substr(0, name.size() - ending_.size())].kept = std::move(*golden);
-    }
-    return {};
-  }
-
-  Result<void> compileAll() {
-    std::vector<fs::path> specs;
-    std::error_code failed;
-    for (fs::directory_iterator it(args_.specs, failed), end; !failed && it != end;
-         it.increment(failed))
-      if (it->path().extension() == ".attn")
-        specs.push_back(it->path());
-    if (failed || specs.empty())
-      return Error{ErrorCode::NotFound,
-                   fmt::format("{}: no specs there (--specs names the folder)", args_.specs)};
-    std::sort(specs.begin(), specs.end());
-    auto compiler = Compiler::create();
-    if (!compiler)
-      return compiler.error();
-    Progress progress("compiling the specs");
-    for (size_t i = 0; i < specs.size(); ++i) {
-      progress.note(fmt::format("{} of {}", i + 1, specs.size()));
-      auto model = spec::parseSpecFile(
-          specs[i].string(), {.fileName = specs[i].string(), .parameters = {}, .attention = {}});
-      if (!model)
-        return model.error();
-      auto golden = describeKernel(*compiler, *model, {.arch = args_.arch, .knobs = {}});
-      if (!golden)
-        return Error{golden.error().code,
-                     fmt::format("{}: {}", specs[i].string(), golden.error().message)};
-      entries_[specs[i].stem().string()].now = std::move(*golden);
-    }
-    return {};
-  }
-
-  /// Prints what is wrong with one spec; true if nothing is.
-  bool checkEntry(const std::string &name, const Entry &entry) const {
-    if (!entry.kept) {
-      fmt::print("{}: has no golden file ({})\n", name, file(name));
-      return false;
-    }
-    if (!entry.now) {
-      fmt::print("{}: has a golden file but no spec\n", name);
-      return false;
-    }
-    if (*entry.kept == *entry.now)
-      return true;
-    std::string stage = entry.kept->firstMovedStage(*entry.now);
-    fmt::print("{}: {}\n{}", name,
-               stage.empty() ? "same stages, other resources"
-                             : "the first stage that moved is " + stage,
-               sideBySide(*entry.kept, *entry.now));
-    return false;
-  }
-
-  /// One line per bless: when, why, and for which specs.
-  Result<void> appendLog(const std::vector<std::string> &changed) const {
-    std::string path = (fs::path(args_.folder) / "LOG.md").string();
-    std::string log =
-        "# Why golden files changed\n\nWritten by `attune golden bless`, newest last.\n\n";
-    if (auto old = readFile(path))
-      log.assign(old->begin(), old->end());
-    else if (old.error().code != ErrorCode::NotFound)
-      return old.error();
-    std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    log += fmt::format("- {:%Y-%m-%d} {} ({}): {} [{}]\n", fmt::gmtime(now), args_.cause,
-                       args_.arch, args_.reason, fmt::join(changed, ", "));
-    return writeFile(path, bytesOf(log));
-  }
-
   const GoldenArgs &args_;
-  std::string ending_;
-  std::map<std::string, Entry> entries_;
+  const std::vector<fs::path> &files_;
+  std::vector<Result<Described>> results_; ///< each written by the thread that took it
+  Progress progress_;
+  std::atomic<size_t> next_ = 0, done_ = 0;
 };
+
+std::vector<Result<Described>> describeAll(const GoldenArgs &args,
+                                           const std::vector<fs::path> &files) {
+  size_t threads = args.threads > 0 ? static_cast<size_t>(args.threads)
+                                    : std::max(1u, std::thread::hardware_concurrency());
+  Work work(args, files);
+  {
+    std::vector<std::jthread> others;
+    for (size_t i = 1; i < std::min(threads, files.size()); ++i)
+      others.emplace_back([&] { work.run(); });
+    work.run();
+  }
+  return work.take();
+}
+
+/// Both sides of every spec that is asked for.
+Result<Entries> loadEntries(const GoldenArgs &args, const GoldenFolder &folder) {
+  auto files = findSpecs(args);
+  if (!files)
+    return files.error();
+  auto kept = folder.read();
+  if (!kept)
+    return kept.error();
+  Entries entries;
+  for (auto &[spec, described] : *kept)
+    if (wanted(args, spec))
+      entries[spec].kept = std::move(described);
+  auto results = describeAll(args, *files);
+  for (size_t i = 0; i < files->size(); ++i) {
+    Entry &entry = entries[(*files)[i].stem().string()];
+    if (results[i])
+      entry.now = std::move(*results[i]);
+    else
+      entry.refusal = results[i].error().message;
+  }
+  for (const std::string &spec : args.only)
+    if (!entries.contains(spec))
+      return Error{ErrorCode::NotFound, fmt::format("--spec {}: neither {} nor {} has it", spec,
+                                                    args.specs, args.folder)};
+  return entries;
+}
+
+int check(const GoldenArgs &args, const std::vector<Change> &changes) {
+  fmt::print("{}", args.json ? changesAsJson(changes, args.arch) : changesAsText(changes));
+  int code = exitOk;
+  for (const Change &change : changes)
+    if (change.verdict == Verdict::Refused)
+      return exitRefused;
+    else if (change.verdict != Verdict::Same)
+      code = exitFailed;
+  return code;
+}
+
+Result<void> bless(const GoldenArgs &args, const GoldenFolder &folder, const Entries &entries,
+                   const std::vector<Change> &changes) {
+  for (const Change &change : changes)
+    if (change.verdict == Verdict::Refused)
+      return Error{ErrorCode::InvalidSpec,
+                   fmt::format("{} does not compile: {}", change.spec, change.refusal)};
+  if (auto ok = checkCause(args.cause, changes); !ok)
+    return ok;
+  std::string accepted = acceptedAsText(changes);
+  if (accepted.empty()) {
+    fmt::print("golden: nothing moved, nothing written\n");
+    return {};
+  }
+  for (const Change &change : changes) {
+    if (change.verdict == Verdict::Same)
+      continue;
+    const Entry &entry = entries.at(change.spec);
+    auto ok = entry.now ? folder.write(change.spec, *entry.now) : folder.remove(change.spec);
+    if (!ok)
+      return ok;
+  }
+  if (auto ok = folder.log({args.cause, args.reason, changes}); !ok)
+    return ok;
+  fmt::print("golden: accepted with cause {}:\n{}", args.cause, accepted);
+  return {};
+}
 
 } // namespace
 
 int goldenCommand(const GoldenArgs &args) {
-  GoldenRun run(args);
-  if (auto ok = run.load(); !ok)
-    return fail(ok.error());
+  GoldenFolder folder(args.folder, args.arch);
+  auto entries = loadEntries(args, folder);
+  if (!entries) {
+    if (args.json)
+      fmt::print("{}", errorAsJson(entries.error()));
+    return fail(entries.error());
+  }
+  std::vector<Change> changes = compareAll(*entries);
   if (!args.bless)
-    return run.check();
-  auto changed = run.bless();
-  if (!changed)
-    return fail(changed.error());
-  fmt::print("golden: {}\n", changed->empty() ? "nothing moved, nothing written"
-                                              : fmt::format("wrote {}", fmt::join(*changed, ", ")));
-  return exitOk;
+    return check(args, changes);
+  auto ok = bless(args, folder, *entries, changes);
+  return ok ? exitOk : fail(ok.error());
 }
 
 } // namespace attune::tool

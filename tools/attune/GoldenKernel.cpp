@@ -1,4 +1,4 @@
-// Compiles a spec once per stage and hashes what comes out.
+// Compiles a spec once per stage, hashes what comes out and keeps the text.
 #include "tools/attune/GoldenKernel.h"
 #include "runtime/abi/Digest.h"
 
@@ -9,10 +9,13 @@ namespace {
 struct HashedStage {
   const char *name;
   Stage stage;
+  bool kept; ///< is its text kept too?
 };
 /// In the order of lowering. Text without locations, so that moving a file moves no hash.
-constexpr HashedStage hashedStages[] = {
-    {"attn", Stage::Attn}, {"tile", Stage::Tile}, {"llvm", Stage::Llvm}, {"isa", Stage::Isa}};
+constexpr HashedStage hashedStages[] = {{"attn", Stage::Attn, true},
+                                        {"tile", Stage::Tile, true},
+                                        {"llvm", Stage::Llvm, true},
+                                        {"isa", Stage::Isa, false}};
 
 Fields resourceFields(const Resources &r) {
   std::vector<std::pair<const char *, int>> values{
@@ -28,26 +31,30 @@ Fields resourceFields(const Resources &r) {
 
 } // namespace
 
-Result<Golden> describeKernel(Compiler &compiler, const spec::Model &model,
-                              const CompileOptions &options) {
+Result<Described> describeKernel(Compiler &compiler, const spec::Model &model,
+                                 const CompileOptions &options) {
   auto image = compiler.compile(model, options);
   if (!image)
     return image.error();
-  Golden golden;
+  Described described;
+  Golden &golden = described.golden;
   golden.origin = {{"arch", image->sidecar.arch},
                    {"llvm", image->sidecar.llvmVersion},
                    {"plan", image->sidecar.plan}};
-  golden.stages.emplace_back("spec", model.digest);
-  for (auto [name, stage] : hashedStages) {
+  golden.stages.emplace_back("spec", model.digest); // the hash of its canonical text
+  described.texts.emplace_back("spec", model.canonical);
+  for (auto [name, stage, kept] : hashedStages) {
     auto text = compiler.emit(model, stage, options);
     if (!text)
       return text.error();
     golden.stages.emplace_back(name, sha256Hex(*text));
     if (stage == Stage::Isa)
       golden.classes = instructionClasses(*text);
+    if (kept)
+      described.texts.emplace_back(name, std::move(*text));
   }
   golden.resources = resourceFields(image->sidecar.kernel.resources);
-  return golden;
+  return described;
 }
 
 } // namespace attune::tool

@@ -1,10 +1,10 @@
-// The golden record of a spec as the compiler makes it now.
+// The golden record of a spec, with its text, as the compiler makes it now.
 #pragma once
 #include "compiler/include/attune/Compiler.h"
 #include "tools/attune/Golden.h"
 
 namespace attune::tool {
 
-Result<Golden> describeKernel(Compiler &, const spec::Model &, const CompileOptions &);
+Result<Described> describeKernel(Compiler &, const spec::Model &, const CompileOptions &);
 
 } // namespace attune::tool

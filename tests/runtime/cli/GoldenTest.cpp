@@ -1,4 +1,4 @@
-// Golden records as text, the histogram of instructions, and how a difference is told.
+// Golden records as text, and the histogram of instructions.
 #include "tools/attune/Golden.h"
 #include <catch2/catch.hpp>
 
@@ -27,22 +27,6 @@ TEST_CASE("Golden text reads back as written") {
   CHECK_FALSE(Golden::parse("sha256.tile\n"));
   CHECK_FALSE(Golden::parse("color.tile c\n"));
   CHECK_FALSE(Golden::parse("<<<<<<< HEAD\n"));
-}
-
-TEST_CASE("The first stage that moved is told, and what it cost") {
-  Golden kept = record(), now = record();
-  CHECK(kept.firstMovedStage(now) == "");
-  now.stages[4].second = "x";
-  now.stages[2].second = "x";
-  now.resources[1].second = "256";
-  now.classes.emplace_back("scratch", "3");
-  now.origin[1].second = "22.1.9";
-  CHECK(kept.firstMovedStage(now) == "tile");
-  std::string text = sideBySide(kept, now);
-  CHECK_THAT(text, Contains("vgpr                                     128             256  <-"));
-  CHECK_THAT(text, Contains("sgpr                                      40              40\n"));
-  CHECK_THAT(text, Contains("scratch                                    -               3  <-"));
-  CHECK_THAT(text, Contains("llvm: golden 22.1.8") && Contains("now 22.1.9"));
 }
 
 TEST_CASE("Instructions are counted by class") {

@@ -233,39 +233,108 @@ class Cli(unittest.TestCase):
 
     # --- golden --------------------------------------------------------------------------------------------------
 
-    def test_golden_files(self):
+    def golden(self):
+        """One blessed spec: how to check and bless it, and the two folders."""
         specs, golden = self.folder / "specs", self.folder / "golden"
         specs.mkdir()
         (specs / "small.attn").write_text(SMALL)
         where = ("--specs", specs, "--golden", golden)
-        self.assertIn("has no golden file", self.attune("golden", "check", *where, code=1).stdout)
-        self.refused("golden", "bless", *where)
-        self.refused("golden", "bless", *where, "--cause", "mood", "--reason", "x")
-        bless = ("golden", "bless", *where, "--cause", "spec", "--reason", "a first variant")
-        self.assertIn("wrote small", self.attune(*bless).stdout)
-        self.assertIn("nothing moved", self.attune("golden", "check", *where).stdout)
-        self.assertIn("nothing written", self.attune(*bless).stdout)
-        log = (golden / "LOG.md").read_text()
-        self.assertEqual(log.count("a first variant [small]"), 1)
 
-        # Text, not place: another folder and a comment move nothing.
+        def bless(cause, reason, *more, code=0):
+            return self.attune("golden", "bless", *where, "--cause", cause, "--reason", reason, *more, code=code)
+
+        def check(*more, code=0):
+            return self.attune("golden", "check", *where, *more, code=code).stdout
+
+        self.assertIn("small                no golden", bless("spec", "a first variant").stdout)
+        return check, bless, specs, golden
+
+    def test_golden_files(self):
+        check, bless, specs, golden = self.golden()
+        self.assertIn("nothing moved", check())
+        self.assertIn("nothing written", bless("spec", "a first variant").stdout)
+        self.assertEqual((golden / "LOG.md").read_text().count("a first variant [small]"), 1)
+        self.refused("golden", "bless", "--reason", "x")
+        self.refused("golden", "bless", "--cause", "mood", "--reason", "x")
+
+        # Text, not place: a comment moves nothing. Another mask does, and the first line that shows it is the spec's.
         (specs / "small.attn").write_text("// A comment.\n" + SMALL)
-        self.attune("golden", "check", *where)
+        check()
         (specs / "small.attn").write_text(SMALL.replace("causal", "window(64)"))
-        text = self.attune("golden", "check", *where, code=1).stdout
-        self.assertIn("the first stage that moved is spec", text)
-        self.assertIn("vgpr", text)
-        file = next(golden.glob("small.*.golden"))
+        text = check(code=1)
+        self.assertIn("the first stage that moved is spec (then attn, tile, llvm, isa)", text)
+        self.assertRegex(text, r"(?m)^  - +\d+ mask .*\n  \+ +\d+ mask ")
+        self.assertEqual(len([line for line in text.splitlines() if line.startswith("  - ")]), 1)
+        self.assertIn("instructions", text)
+        self.assertLess(len(text.splitlines()), 40)
+        self.assertIn("small: spec, attn, tile, llvm, isa moved, the same LLVM: cause spec", bless("llvm", "x", code=2).stderr)
         (specs / "small.attn").write_text(SMALL)
-        isa = next(line for line in file.read_text().splitlines() if line.startswith("sha256.isa"))
-        file.write_text(file.read_text().replace(isa, "sha256.isa 0"))
-        self.assertIn("the first stage that moved is isa", self.attune("golden", "check", *where, code=1).stdout)
-        file.rename(golden / file.name.replace("small", "gone"))
-        text = self.attune("golden", "check", *where, code=1).stdout
-        self.assertIn("gone: has a golden file but no spec", text)
-        self.attune(*bless[:-1], "tidied")
-        self.assertEqual([f.name for f in golden.glob("*.golden")], [file.name])
+
+        # What a wrong hand, a merge or a lost file leaves behind.
+        record, text = next(golden.glob("small.*.golden")), next(golden.glob("small.*.ir.zst"))
+        kept, packed = record.read_text(), text.read_bytes()
+        isa = next(line for line in kept.splitlines() if line.startswith("sha256.isa"))
+        record.write_text(kept.replace(isa, "sha256.isa 0"))
+        self.assertIn("the first stage that moved is isa", check(code=1))
+        record.write_text("<<<<<<< HEAD\n" + kept)
+        self.assertIn("line 1 is not of the form", self.attune("golden", "check", "--specs", specs, "--golden", golden, code=2).stderr)
+        record.write_text(kept)
+        for damage in (b"", packed[:200] + bytes([packed[200] ^ 1]) + packed[201:]):
+            text.write_bytes(damage)
+            self.assertIn("kept text is missing, damaged", check(code=1))
+        text.unlink()
+        bless("compiler", "lost the text")
+        self.assertEqual(text.read_bytes(), packed)  # the same bytes again
+
+        record.rename(golden / record.name.replace("small", "gone"))
+        self.assertIn("gone: has a golden file but no spec", check(code=1))
+        bless("spec", "tidied")
+        self.assertEqual([f.name for f in golden.glob("*.golden")], [record.name])
         self.refused("golden", "check", "--specs", self.folder / "nowhere", "--golden", golden)
+
+    def test_golden_picks_specs_and_counts_refused_ones(self):
+        check, bless, specs, golden = self.golden()
+        (specs / "other.attn").write_text(SMALL.replace("causal", "window(64)").replace("small", "other"))
+        (specs / "bad.attn").write_text(SMALL.replace("causal", "cusal"))
+        text = check(code=2)
+        self.assertIn("bad: does not compile: ", text)
+        self.assertIn("other: has no golden file", text)
+        self.assertIn("cause compiler does not explain", bless("compiler", "x", "--spec", "other", code=2).stderr)
+        self.assertEqual(check("--threads", "3", code=2), text)
+        self.assertIn("golden: 1 specs, nothing moved", check("--spec", "small"))
+        self.assertIn("bad does not compile", bless("spec", "x", code=2).stderr)
+        bless("spec", "another", "--spec", "other")
+        check("--spec", "small", "--spec", "other")
+        self.refused("golden", "check", "--specs", specs, "--golden", golden, "--spec", "nobody")
+        report = json.loads(check("--json", code=2))
+        self.assertEqual([(s["spec"], s["verdict"]) for s in report["specs"]], [("bad", "refused"), ("other", "same"), ("small", "same")])
+        self.assertIs(report["ok"], False)
+
+    def test_golden_budget_and_another_llvm(self):
+        check, bless, specs, golden = self.golden()
+        record = next(golden.glob("small.*.golden"))
+        kept = record.read_text()
+        vgpr = next(line for line in kept.splitlines() if line.startswith("resource.vgpr "))
+        record.write_text(kept.replace(vgpr, "resource.vgpr 8"))
+        now = vgpr.split()[1]
+        text = check(code=1)
+        self.assertIn(f"over budget:\n  small                vgpr 8 -> {now}\n", text)
+        self.assertIn("1 of 1 specs differ, 1 over budget", text)
+
+        llvm = next(line for line in kept.splitlines() if line.startswith("origin.llvm"))
+        running = llvm.split()[1]
+        record.write_text(kept.replace(vgpr, "resource.vgpr 8").replace(llvm, "origin.llvm 21.0.0"))
+        text = check(code=1)
+        self.assertIn(f"LLVM 21.0.0 -> {running}, in all specs", text)
+        self.assertRegex(text, rf"(?m)^  small +none +8 -> {now}! ")
+        self.assertLess(len(text.splitlines()), 8)
+        report = json.loads(check("--json", code=1))
+        self.assertEqual((report["toolchain_moved"], report["over_budget"]), (True, 1))
+        self.assertIn("cause llvm", bless("compiler", "x", code=2).stderr)
+        self.assertIn(f"vgpr 8 -> {now}", bless("llvm", "a newer LLVM").stdout)
+        self.assertIn(f"llvm (gfx950): a newer LLVM [small] over budget: small vgpr 8 -> {now}", (golden / "LOG.md").read_text())
+        self.assertEqual(record.read_text(), kept)
+        check()
 
 
 if __name__ == "__main__":
