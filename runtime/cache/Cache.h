@@ -52,6 +52,7 @@ public:
   KernelRef find(const Key &key) const { return memory_.find(key.digest()); }
 
   Counters counters() const;
+  uint64_t memoryBytes() const { return memory_.bytes(); } ///< of kernels kept in memory
   const Options &options() const { return options_; }
   const std::optional<Directory> &directory() const { return user_; } ///< the user's
 
