@@ -10,9 +10,9 @@ namespace attune::cache {
 
 namespace {
 
-/// How long an entry that its builder has noted as published may stay invisible (NFS clients cache
-/// directories for some seconds; beyond this, compiling is as fast as waiting).
-constexpr std::array lookLongerMs = {5, 20, 75, 200, 700, 1000};
+/// How long an entry that its builder has noted as published may stay invisible. NFS clients cache
+/// directories for seconds, but beyond this compiling is as fast as waiting.
+constexpr std::array lookLongerMs = {2, 10, 30, 100, 200};
 
 /// The user's directory is measured again each time this share of its limit was written.
 constexpr uint64_t housekeepingShare = 16;
@@ -144,6 +144,7 @@ Result<KernelRef> Cache::buildUnderLease(const Key &key, const Build &build) {
 
 KernelRef Cache::lookLonger(const Key &key) {
   for (int pause : lookLongerMs) {
+    user_->refresh();
     std::this_thread::sleep_for(std::chrono::milliseconds(pause));
     if (KernelRef kernel = loadFrom(*user_, key, false))
       return kernel;

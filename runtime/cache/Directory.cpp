@@ -1,6 +1,7 @@
 // Loads and publishes entries, and cleans up.
 #include "runtime/cache/Directory.h"
 #include "runtime/abi/Digest.h"
+#include "runtime/cache/Notes.h"
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
@@ -130,6 +131,12 @@ Result<void> Directory::publish(const Key &key, const KernelImage &image) const 
   return {};
 }
 
+/// Opening a directory for reading revalidates what an NFS client believes about its names.
+void Directory::refresh() const {
+  std::vector<DirItem> items;
+  ops_.list(path_, items);
+}
+
 Result<std::vector<EntryInfo>> Directory::verify() const {
   std::vector<DirItem> items;
   if (int error = ops_.list(path_, items); error && error != ENOENT)
@@ -156,6 +163,16 @@ Result<std::vector<EntryInfo>> Directory::verify() const {
     return std::tie(b.lastUsed, a.digest) < std::tie(a.lastUsed, b.digest);
   });
   return entries;
+}
+
+/// Takes back the note that says "published" as well, or waiters would look for the entry.
+int Directory::removeEntry(const std::string &digest) const {
+  const std::string path = lockPath(path_);
+  Fd lock;
+  if (ops_.open(path, O_RDWR, lock) == 0 && readNote(lock, digest) == publishedNote)
+    writeNote(lock, digest, "removed");
+  int error = ops_.remove(entryPath(digest));
+  return error == ENOENT ? 0 : error;
 }
 
 Result<CollectReport> Directory::collect(uint64_t limitBytes, std::chrono::seconds tempAge) const {
@@ -186,8 +203,7 @@ Result<CollectReport> Directory::collect(uint64_t limitBytes, std::chrono::secon
   for (const DirItem &item : entries) {
     if (limitBytes != 0 && report.keptBytes <= limitBytes)
       break;
-    int error = ops_.remove(path_ + "/" + item.name);
-    if (error && error != ENOENT)
+    if (int error = removeEntry(item.name.substr(0, digestDigits)))
       return ioError(path_ + "/" + item.name, error);
     const uint64_t bytes = uint64_t(item.status.st_size);
     report.keptEntries -= 1;
@@ -207,10 +223,10 @@ Result<void> Directory::remove(const EntryInfo &info) const {
   if (read(info.path, "", false).state == EntryState::Good &&
       info.entry.state != EntryState::Foreign)
     return {};
-  int error = ops_.remove(info.path);
+  int error = removeEntry(info.digest);
   if (error == EISDIR || error == EPERM)
     error = ops_.removeTree(info.path);
-  if (error && error != ENOENT)
+  if (error)
     return ioError(info.path, error);
   return {};
 }

@@ -51,6 +51,9 @@ public:
   /// Errors: Io, with the file and the system's reason; nothing half-written stays behind.
   Result<void> publish(const Key &, const KernelImage &) const;
 
+  /// Makes a network file system look again at what is in the directory.
+  void refresh() const;
+
   /// Every entry, read and checked whole, the most recently used first.
   Result<std::vector<EntryInfo>> verify() const;
   /// Removes the least recently used entries until the rest fits into `limitBytes`, and leftovers.
@@ -65,6 +68,7 @@ private:
   Entry read(const std::string &path, std::string_view keyText, bool used) const;
   int write(const std::string &temp, std::span<const uint8_t> bytes) const;
   int moveIntoPlace(const std::string &temp, const std::string &digest) const;
+  int removeEntry(const std::string &digest) const;
   int tryPublish(const std::string &digest, std::span<const uint8_t> bytes,
                  std::string &blame) const;
 

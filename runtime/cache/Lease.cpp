@@ -1,12 +1,10 @@
-// Byte locks with notes.
+// Byte locks.
 #include "runtime/cache/Lease.h"
+#include "runtime/cache/Notes.h"
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <thread>
-#include <unistd.h>
 
 namespace attune::cache {
 
@@ -14,39 +12,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view publishedMark = "published";
-constexpr size_t slotBytes = 192, tagDigits = 16;
 constexpr auto firstPause = std::chrono::milliseconds(1),
                longestPause = std::chrono::milliseconds(50);
 
-uint64_t digestBits(const std::string &digest) {
-  return std::stoull(digest.substr(0, tagDigits), nullptr, 16);
-}
-
 /// 62 bits: offsets are signed, and some servers want the end of a lock below the greatest.
-uint64_t lockOffset(const std::string &digest) { return digestBits(digest) >> 2; }
-
-/// 256 slots; two keys that share one overwrite each other's note, which its tag shows.
-off_t slotOffset(const std::string &digest) {
-  return off_t((digestBits(digest) & 0xff) * slotBytes);
-}
-
-std::string whoAndWhen() {
-  char host[256] = "unknown";
-  gethostname(host, sizeof(host) - 1);
-  char when[32] = "";
-  std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  if (gmtime_r(&now, &utc))
-    std::strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return fmt::format("pid {} on host {} since {}", getpid(), std::string_view(host).substr(0, 64),
-                     when);
+uint64_t lockOffset(const std::string &digest) {
+  return std::stoull(digest.substr(0, 16), nullptr, 16) >> 2;
 }
 
 } // namespace
 
 Lease::Lease(const FileOps &ops, const std::string &directory, const std::string &digest)
-    : ops_(ops), directory_(directory), path_(directory + "/lock"), digest_(digest) {}
+    : ops_(ops), directory_(directory), path_(lockPath(directory)), digest_(digest) {}
 
 int Lease::openFile() {
   int error = ops_.open(path_, O_RDWR | O_CREAT, fd_);
@@ -58,24 +35,32 @@ int Lease::openFile() {
   return error;
 }
 
+/// Not if the file was removed meanwhile, with the directory and the entry as like as not.
+bool Lease::saysPublished() const {
+  struct stat status;
+  return readNote(fd_, digest_) == publishedNote && fstat(fd_.get(), &status) == 0 &&
+         status.st_nlink > 0;
+}
+
 LeaseState Lease::acquire(std::chrono::milliseconds limit, const std::function<bool()> &done) {
   if (int error = openFile()) {
     problem_ = describe(path_, error);
     return LeaseState::NoFile;
   }
   const auto deadline = Clock::now() + limit;
+  bool waited = false;
   for (auto pause = firstPause;; pause = std::min(pause * 2, longestPause)) {
     int error = ops_.lockByte(fd_, path_, lockOffset(digest_));
     if (error == 0) {
-      othersPublished_ = waited_ && readNote() == publishedMark;
-      writeNote(whoAndWhen());
+      othersPublished_ = waited && saysPublished();
+      writeNote(fd_, digest_, whoAndWhen());
       return LeaseState::Held;
     }
     if (error != EAGAIN) {
       problem_ = describe(path_, error);
       return LeaseState::NoLocks;
     }
-    waited_ = true;
+    waited = true;
     if (done())
       return LeaseState::Served;
     if (Clock::now() >= deadline)
@@ -84,29 +69,11 @@ LeaseState Lease::acquire(std::chrono::milliseconds limit, const std::function<b
   }
 }
 
-std::string Lease::readNote() const {
-  char slot[slotBytes] = "";
-  ssize_t got = pread(fd_.get(), slot, slotBytes - 1, slotOffset(digest_));
-  std::string_view text(slot, got > 0 ? size_t(got) : 0);
-  text = text.substr(0, text.find('\n'));
-  if (text.size() <= tagDigits || text.substr(0, tagDigits) != digest_.substr(0, tagDigits))
-    return ""; // another key's
-  return std::string(text.substr(tagDigits + 1));
-}
-
-/// Notes are a courtesy: on a full disk there are none.
-void Lease::writeNote(std::string_view what) {
-  std::string slot = fmt::format("{} {}\n", digest_.substr(0, tagDigits), what);
-  slot.resize(slotBytes, ' ');
-  [[maybe_unused]] ssize_t written =
-      pwrite(fd_.get(), slot.data(), slot.size(), slotOffset(digest_));
-}
-
-void Lease::published() { writeNote(publishedMark); }
+void Lease::published() { writeNote(fd_, digest_, publishedNote); }
 
 std::string Lease::holder() const {
-  std::string note = readNote();
-  return note.empty() || note == publishedMark ? "a process that left no note" : note;
+  std::string note = readNote(fd_, digest_);
+  return note.empty() || note == publishedNote ? "a process that left no note" : note;
 }
 
 } // namespace attune::cache

@@ -11,9 +11,9 @@
 // merely twice the work. That is why every doubt ends in building: no locks on this file system, a
 // directory that cannot be written, a holder that takes longer than the wait limit.
 //
-// The file also holds notes: slots of text that say who builds what since when. They are for
-// messages, and for one decision: a waiter that gets the lease after its holder published, but does
-// not see the entry yet (NFS caches directories), looks for it a little longer.
+// The file also holds notes (Notes.h). They name the holder in messages, and a waiter that gets the
+// lease after its holder published, but does not see the entry yet (NFS caches directories), looks
+// for it a little longer.
 #pragma once
 #include "runtime/cache/FileOps.h"
 #include <chrono>
@@ -37,10 +37,9 @@ public:
   /// Waits, asking `done` in between. Sleeps between tries: waiters use no processor to speak of.
   LeaseState acquire(std::chrono::milliseconds limit, const std::function<bool()> &done);
 
-  /// Whether somebody else had it first, and whether their note says that they published.
-  bool waited() const { return waited_; }
+  /// Whether another process held it while we waited, and published.
   bool othersPublished() const { return othersPublished_; }
-  /// Notes, for those who come next, that the entry is published.
+  /// Tells those who wait that the entry is published.
   void published();
 
   const std::string &problem() const { return problem_; }
@@ -49,13 +48,12 @@ public:
 
 private:
   int openFile();
-  std::string readNote() const;
-  void writeNote(std::string_view what);
+  bool saysPublished() const;
 
   const FileOps &ops_;
   std::string directory_, path_, digest_, problem_;
   Fd fd_; ///< closing it gives the lease back
-  bool waited_ = false, othersPublished_ = false;
+  bool othersPublished_ = false;
 };
 
 } // namespace attune::cache
