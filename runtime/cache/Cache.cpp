@@ -73,9 +73,7 @@ Result<KernelRef> Cache::loadOrBuild(const Key &key, const Build &build) {
   ++count_.misses;
   if (!options_.mayBuild)
     return forbidden(key);
-  if (!user_ || options_.mode != Mode::On)
-    return this->build(key, build, false);
-  return buildUnderLease(key, build);
+  return mayPublish() ? buildUnderLease(key, build) : this->build(key, build, nullptr);
 }
 
 KernelRef Cache::loadFromLayers(const Key &key) {
@@ -112,14 +110,11 @@ Result<KernelRef> Cache::buildUnderLease(const Key &key, const Build &build) {
   switch (lease.acquire(options_.waitLimit, isThere)) {
   case LeaseState::Held: {
     // Its last holder may have published between our look and our lease.
-    if (isThere() || (lease.othersPublished() && (kernel = lookLonger(key)))) {
+    if (isThere() || (lease.othersPublish() && (kernel = lookLonger(key)))) {
       ++count_.served;
       return kernel;
     }
-    auto result = this->build(key, build, true);
-    if (result)
-      lease.published();
-    return result;
+    return this->build(key, build, &lease);
   }
   case LeaseState::Served:
     ++count_.served;
@@ -129,15 +124,15 @@ Result<KernelRef> Cache::buildUnderLease(const Key &key, const Build &build) {
     warnOnce(Trouble::Waiting,
              fmt::format("waited {} ms for {}, which builds {} ({}); building it here as well",
                          options_.waitLimit.count(), lease.holder(), nameOf(key), lease.path()));
-    return this->build(key, build, true);
+    return this->build(key, build, nullptr);
   case LeaseState::NoFile: // the same trouble as not being able to write entries: one warning
     warnOnce(Trouble::Unwritable,
              fmt::format("{}; kernels that are built now are not kept", lease.problem()));
-    return this->build(key, build, true);
+    return this->build(key, build, nullptr);
   case LeaseState::NoLocks:
     warnOnce(Trouble::Lease,
              fmt::format("{}; processes do not wait for each other's kernels", lease.problem()));
-    return this->build(key, build, true);
+    return this->build(key, build, nullptr);
   }
   return Error{ErrorCode::Internal, "a lease in no state"};
 }
@@ -152,25 +147,30 @@ KernelRef Cache::lookLonger(const Key &key) {
   return nullptr;
 }
 
-Result<KernelRef> Cache::build(const Key &key, const Build &build, bool publish) {
+Result<KernelRef> Cache::build(const Key &key, const Build &build, Lease *lease) {
   ++count_.builds;
   Result<KernelImage> image = build();
   if (!image)
     return image.error();
-  if (publish)
-    this->publish(key, *image);
+  if (mayPublish()) {
+    if (lease)
+      lease->publishing();
+    if (!publish(key, *image) && lease)
+      lease->failed();
+  }
   return share(std::move(*image));
 }
 
-void Cache::publish(const Key &key, const KernelImage &image) {
+bool Cache::publish(const Key &key, const KernelImage &image) {
   if (auto done = user_->publish(key, image); !done) {
     ++count_.unpublished;
     warnOnce(Trouble::Unwritable,
              fmt::format("{}; kernels that are built now are not kept", done.error().message));
-    return;
+    return false;
   }
   ++count_.published;
   keepHouse(image.codeObject.size());
+  return true;
 }
 
 void Cache::keepHouse(uint64_t newBytes) {
@@ -207,7 +207,7 @@ std::string Cache::nearestEntry(const Key &key) const {
   std::optional<std::vector<std::string>> best;
   std::string digest;
   for (const Directory *layer : layers) {
-    auto entries = layer->verify();
+    auto entries = layer->list();
     for (const EntryInfo &info : entries ? *entries : std::vector<EntryInfo>{}) {
       auto fields = parseKey(info.entry.keyText);
       if (info.entry.state != EntryState::Good || !fields || !wanted)

@@ -41,6 +41,8 @@ struct Counters {
 /// "name value" of each counter, a line each.
 std::string toText(const Counters &);
 
+class Lease;
+
 class Cache {
 public:
   using Build = std::function<Result<KernelImage>()>;
@@ -60,13 +62,14 @@ private:
   enum class Trouble { Start, Corrupt, Foreign, Unwritable, Lease, Waiting, Housekeeping, Count };
 
   void warnOnce(Trouble, const std::string &);
+  bool mayPublish() const { return user_ && options_.mode == Mode::On; }
   KernelRef loadFrom(const Directory &, const Key &, bool counting);
   KernelRef loadFromLayers(const Key &);
   Result<KernelRef> loadOrBuild(const Key &, const Build &);
   Result<KernelRef> buildUnderLease(const Key &, const Build &);
   KernelRef lookLonger(const Key &);
-  Result<KernelRef> build(const Key &, const Build &, bool publish);
-  void publish(const Key &, const KernelImage &);
+  Result<KernelRef> build(const Key &, const Build &, Lease *); ///< a lease, if one is held
+  bool publish(const Key &, const KernelImage &);
   void keepHouse(uint64_t newBytes);
   Error forbidden(const Key &);
   std::string nearestEntry(const Key &) const;

@@ -49,31 +49,33 @@ std::string Directory::entryPath(const std::string &digest) const {
   return path_ + "/" + digest + ".kernel";
 }
 
-Entry Directory::read(const std::string &path, std::string_view keyText, bool used) const {
-  auto fault = [](EntryState state, std::string reason) {
-    return Entry{state, std::move(reason), {}, {}};
-  };
-  Fd fd;
+bool Directory::open(const std::string &path, uint64_t most, Opened &opened) const {
   // Non-blocking, or a pipe under the entry's name would hold us up.
-  if (int error = ops_.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, fd)) {
+  if (int error = ops_.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, opened.fd)) {
     bool missing = error == ENOENT || error == ENOTDIR;
-    return fault(missing ? EntryState::Missing : EntryState::Corrupt, describe(path, error));
+    opened.fault.state = missing ? EntryState::Missing : EntryState::Corrupt;
+    opened.fault.reason = describe(path, error);
+    return false;
   }
-  Bytes bytes;
-  struct stat status;
-  if (int error = ops_.readAll(fd, path, bytes, status))
-    return fault(EntryState::Corrupt,
-                 error == EINVAL ? path + ": is not a file" : describe(path, error));
-  Entry entry = decodeEntry(bytes, keyText);
-  if (entry.state != EntryState::Good)
-    entry.reason = fmt::format("{}: {}", path, entry.reason);
-  else if (used && std::time(nullptr) - status.st_mtime >= useIsNotedEverySeconds)
-    ops_.touch(fd, path); // fails on read-only layers, which forget nothing
-  return entry;
+  if (int error = ops_.read(opened.fd, path, most, opened.bytes, opened.status)) {
+    opened.fault.state = EntryState::Corrupt;
+    opened.fault.reason = error == EINVAL ? path + ": is not a file" : describe(path, error);
+    return false;
+  }
+  return true;
 }
 
 Entry Directory::load(const Key &key) const {
-  return read(entryPath(key.digest()), key.text(), true);
+  const std::string path = entryPath(key.digest());
+  Opened opened;
+  if (!open(path, mostEntryBytes, opened))
+    return std::move(opened.fault);
+  Entry entry = decodeEntry(opened.bytes, key.text());
+  if (entry.state != EntryState::Good)
+    entry.reason = fmt::format("{}: {}", path, entry.reason);
+  else if (std::time(nullptr) - opened.status.st_mtime >= useIsNotedEverySeconds)
+    ops_.touch(opened.fd, path); // fails on read-only layers, which forget nothing
+  return entry;
 }
 
 int Directory::write(const std::string &temp, std::span<const uint8_t> bytes) const {
@@ -137,7 +139,7 @@ void Directory::refresh() const {
   ops_.list(path_, items);
 }
 
-Result<std::vector<EntryInfo>> Directory::verify() const {
+Result<std::vector<EntryInfo>> Directory::entries(uint64_t bytesOfEach) const {
   std::vector<DirItem> items;
   if (int error = ops_.list(path_, items); error && error != ENOENT)
     return ioError(path_, error);
@@ -150,13 +152,20 @@ Result<std::vector<EntryInfo>> Directory::verify() const {
                    uint64_t(item.status.st_size),
                    item.status.st_mtime,
                    {}};
-    info.entry = read(info.path, "", false);
+    Opened opened;
+    if (!open(info.path, bytesOfEach, opened))
+      info.entry = std::move(opened.fault);
+    else {
+      info.entry = bytesOfEach == mostEntryBytes
+                       ? decodeEntry(opened.bytes, "")
+                       : decodeHead(opened.bytes, uint64_t(opened.status.st_size));
+      if (info.entry.state == EntryState::Good && sha256Hex(info.entry.keyText) != info.digest)
+        info.entry = Entry{EntryState::Foreign, "it is the entry of another kernel", {}, {}};
+      if (info.entry.state != EntryState::Good)
+        info.entry.reason = fmt::format("{}: {}", info.path, info.entry.reason);
+    }
     if (info.entry.state == EntryState::Missing)
       continue; // removed meanwhile
-    if (info.entry.state == EntryState::Good && sha256Hex(info.entry.keyText) != info.digest) {
-      info.entry.state = EntryState::Foreign;
-      info.entry.reason = info.path + ": it is the entry of another kernel";
-    }
     entries.push_back(std::move(info));
   }
   std::sort(entries.begin(), entries.end(), [](const EntryInfo &a, const EntryInfo &b) {
@@ -165,11 +174,11 @@ Result<std::vector<EntryInfo>> Directory::verify() const {
   return entries;
 }
 
-/// Takes back the note that says "published" as well, or waiters would look for the entry.
+/// Takes back its builder's note as well, or waiters would look for the entry.
 int Directory::removeEntry(const std::string &digest) const {
   const std::string path = lockPath(path_);
   Fd lock;
-  if (ops_.open(path, O_RDWR, lock) == 0 && readNote(lock, digest) == publishedNote)
+  if (ops_.open(path, O_RDWR, lock) == 0 && readNote(lock, digest) == publishingNote)
     writeNote(lock, digest, "removed");
   int error = ops_.remove(entryPath(digest));
   return error == ENOENT ? 0 : error;
@@ -219,9 +228,11 @@ Result<CollectReport> Directory::clear(std::chrono::seconds tempAge) const {
 }
 
 Result<void> Directory::remove(const EntryInfo &info) const {
-  // Between the check and the removal a rebuild may slip in and be removed: a recompile, no harm.
-  if (read(info.path, "", false).state == EntryState::Good &&
-      info.entry.state != EntryState::Foreign)
+  // Replaced since: another size or time. A rebuild that slips in after this look and is removed
+  // costs a recompile, nothing else.
+  struct stat now;
+  if (lstat(info.path.c_str(), &now) == 0 &&
+      (uint64_t(now.st_size) != info.bytes || now.st_mtime != info.lastUsed))
     return {};
   int error = removeEntry(info.digest);
   if (error == EISDIR || error == EPERM)

@@ -54,9 +54,11 @@ public:
   /// Makes a network file system look again at what is in the directory.
   void refresh() const;
 
-  /// Every entry, read and checked whole, the most recently used first.
-  Result<std::vector<EntryInfo>> verify() const;
-  /// Removes the least recently used entries until the rest fits into `limitBytes`, and leftovers.
+  /// Every entry, the most recently used first: list() reads heads, verify() checks all bytes.
+  Result<std::vector<EntryInfo>> list() const { return entries(listedBytes); }
+  Result<std::vector<EntryInfo>> verify() const { return entries(mostEntryBytes); }
+  /// Removes the least recently used entries until the rest fits into `limitBytes` (0: all go),
+  /// and leftovers.
   Result<CollectReport> collect(uint64_t limitBytes,
                                 std::chrono::seconds tempAge = leftoverAge) const;
   /// Removes every entry, and leftovers. Users beside it recompile, nothing else.
@@ -65,7 +67,14 @@ public:
   Result<void> remove(const EntryInfo &) const;
 
 private:
-  Entry read(const std::string &path, std::string_view keyText, bool used) const;
+  struct Opened {
+    Fd fd;
+    Bytes bytes;
+    struct stat status;
+    Entry fault; ///< Missing or Corrupt: it could not be read
+  };
+  bool open(const std::string &path, uint64_t most, Opened &) const;
+  Result<std::vector<EntryInfo>> entries(uint64_t bytesOfEach) const;
   int write(const std::string &temp, std::span<const uint8_t> bytes) const;
   int moveIntoPlace(const std::string &temp, const std::string &digest) const;
   int removeEntry(const std::string &digest) const;

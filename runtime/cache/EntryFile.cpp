@@ -2,6 +2,7 @@
 #include "runtime/cache/EntryFile.h"
 #include "runtime/abi/Digest.h"
 #include <fmt/format.h>
+#include <variant>
 
 namespace attune::cache {
 
@@ -30,6 +31,39 @@ std::string_view textOf(std::span<const uint8_t> bytes) {
 void append(Bytes &out, std::string_view text) { out.insert(out.end(), text.begin(), text.end()); }
 
 Entry fault(EntryState state, std::string reason) { return {state, std::move(reason), {}, {}}; }
+
+struct Lengths {
+  uint64_t key, sidecar, code;
+};
+
+/// The lengths of the parts, or what is wrong with the head. `bytes` may be a file's first ones.
+std::variant<Lengths, Entry> readHead(std::span<const uint8_t> bytes, uint64_t fileBytes) {
+  if (bytes.size() < headBytes || fileBytes < headBytes + digestBytes)
+    return fault(EntryState::Corrupt, fmt::format("{} bytes, less than any entry has", fileBytes));
+  if (textOf(bytes.first(magic.size())) != magic)
+    return fault(EntryState::Corrupt, "does not begin like an entry");
+  const uint64_t format = number(bytes, 8, 4);
+  if (format != formatVersion)
+    return fault(EntryState::Foreign,
+                 fmt::format("format {}, this version reads {}", format, formatVersion));
+  const uint64_t body = fileBytes - headBytes - digestBytes;
+  const Lengths lengths{number(bytes, 12, 4), number(bytes, 16, 8), number(bytes, 24, 8)};
+  if (lengths.key > body || lengths.sidecar > body - lengths.key ||
+      lengths.code != body - lengths.key - lengths.sidecar)
+    return fault(EntryState::Corrupt, fmt::format("{} bytes, its head says otherwise", fileBytes));
+  return lengths;
+}
+
+Entry readKeyAndSidecar(std::span<const uint8_t> bytes, const Lengths &lengths) {
+  auto sidecar =
+      sidecarFromJson(std::string(textOf(bytes.subspan(headBytes + lengths.key, lengths.sidecar))));
+  if (!sidecar)
+    return fault(EntryState::Foreign, fmt::format("its sidecar: {}", sidecar.error().message));
+  return {EntryState::Good,
+          {},
+          std::string(textOf(bytes.subspan(headBytes, lengths.key))),
+          KernelImage{{}, std::move(*sidecar)}};
+}
 
 } // namespace
 
@@ -64,33 +98,29 @@ Bytes encodeEntry(std::string_view keyText, const KernelImage &image) {
 }
 
 Entry decodeEntry(std::span<const uint8_t> bytes, std::string_view keyText) {
-  if (bytes.size() < headBytes + digestBytes)
-    return fault(EntryState::Corrupt,
-                 fmt::format("{} bytes, less than any entry has", bytes.size()));
-  if (textOf(bytes.first(magic.size())) != magic)
-    return fault(EntryState::Corrupt, "does not begin like an entry");
-  const uint64_t format = number(bytes, 8, 4);
-  if (format != formatVersion)
-    return fault(EntryState::Foreign,
-                 fmt::format("format {}, this version reads {}", format, formatVersion));
-  const uint64_t body = bytes.size() - headBytes - digestBytes;
-  const uint64_t key = number(bytes, 12, 4), side = number(bytes, 16, 8),
-                 code = number(bytes, 24, 8);
-  if (key > body || side > body - key || code != body - key - side)
-    return fault(EntryState::Corrupt,
-                 fmt::format("{} bytes, its head says otherwise", bytes.size()));
+  auto head = readHead(bytes, bytes.size());
+  if (const Entry *bad = std::get_if<Entry>(&head))
+    return *bad;
   if (sha256Hex(textOf(bytes.first(bytes.size() - digestBytes))) != textOf(bytes.last(digestBytes)))
     return fault(EntryState::Corrupt, "its digest does not match its bytes");
-
-  Entry entry{EntryState::Good, {}, std::string(textOf(bytes.subspan(headBytes, key))), {}};
-  if (!keyText.empty() && entry.keyText != keyText)
+  const Lengths &lengths = std::get<Lengths>(head);
+  Entry entry = readKeyAndSidecar(bytes, lengths);
+  if (!keyText.empty() && entry.state == EntryState::Good && entry.keyText != keyText)
     return fault(EntryState::Foreign, "it is the entry of another kernel");
-  auto sidecar = sidecarFromJson(std::string(textOf(bytes.subspan(headBytes + key, side))));
-  if (!sidecar)
-    return fault(EntryState::Foreign, fmt::format("its sidecar: {}", sidecar.error().message));
-  auto object = bytes.subspan(headBytes + key + side, code);
-  entry.image = {Bytes(object.begin(), object.end()), std::move(*sidecar)};
+  auto object = bytes.subspan(headBytes + lengths.key + lengths.sidecar, lengths.code);
+  entry.image.codeObject.assign(object.begin(), object.end());
   return entry;
+}
+
+Entry decodeHead(std::span<const uint8_t> firstBytes, uint64_t fileBytes) {
+  auto head = readHead(firstBytes, fileBytes);
+  if (const Entry *bad = std::get_if<Entry>(&head))
+    return *bad;
+  const Lengths &lengths = std::get<Lengths>(head);
+  if (firstBytes.size() - headBytes < lengths.key ||
+      firstBytes.size() - headBytes - lengths.key < lengths.sidecar)
+    return fault(EntryState::Foreign, "its key and sidecar are longer than any of ours");
+  return readKeyAndSidecar(firstBytes, lengths);
 }
 
 } // namespace attune::cache

@@ -47,4 +47,11 @@ Bytes encodeEntry(std::string_view keyText, const KernelImage &);
 /// Checks everything: magic, format, lengths, digest, key (unless `keyText` is empty), sidecar.
 Entry decodeEntry(std::span<const uint8_t> bytes, std::string_view keyText);
 
+/// Key and sidecar alone, from the first bytes of a file of `fileBytes`: what can be listed without
+/// reading code objects. Checks no digest, so what it calls good may be corrupt.
+Entry decodeHead(std::span<const uint8_t> firstBytes, uint64_t fileBytes);
+
+/// As many first bytes as any key and sidecar need, and the most that a whole entry may have.
+constexpr uint64_t listedBytes = uint64_t(1) << 18, mostEntryBytes = uint64_t(1) << 30;
+
 } // namespace attune::cache

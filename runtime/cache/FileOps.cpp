@@ -21,6 +21,15 @@ bool isTransient(int error) {
   return error == EINTR || error == EBUSY || error == ESTALE || error == ENOLCK;
 }
 
+struct flock byteLock(short type, uint64_t offset) {
+  struct flock lock = {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = off_t(offset);
+  lock.l_len = 1;
+  return lock;
+}
+
 constexpr int lastPauseMs = 64;                // pauses of 1, 4, 16 and 64 ms
 constexpr size_t chunkBytes = size_t(1) << 16; // of one write
 
@@ -49,15 +58,16 @@ int FileOps::open(const std::string &path, int flags, Fd &fd) const {
   });
 }
 
-int FileOps::readAll(const Fd &fd, const std::string &path, Bytes &out, struct stat &status) const {
+int FileOps::read(const Fd &fd, const std::string &path, uint64_t most, Bytes &out,
+                  struct stat &status) const {
   return attempt(FileOp::Read, path, [&] {
     if (fstat(fd.get(), &status) < 0)
       return -1;
-    if (!S_ISREG(status.st_mode)) {
-      errno = EINVAL;
+    if (!S_ISREG(status.st_mode) || uint64_t(status.st_size) > mostEntryBytes) {
+      errno = S_ISREG(status.st_mode) ? EFBIG : EINVAL;
       return -1;
     }
-    out.resize(size_t(status.st_size));
+    out.resize(size_t(std::min(uint64_t(status.st_size), most)));
     size_t have = 0;
     while (have < out.size()) {
       ssize_t got = ::pread(fd.get(), out.data() + have, out.size() - have, off_t(have));
@@ -159,14 +169,15 @@ int FileOps::list(const std::string &path, std::vector<DirItem> &out) const {
 
 int FileOps::lockByte(const Fd &fd, const std::string &path, uint64_t offset) const {
   int error = attempt(FileOp::Lock, path, [&] {
-    struct flock lock = {};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = off_t(offset);
-    lock.l_len = 1;
+    struct flock lock = byteLock(F_WRLCK, offset);
     return fcntl(fd.get(), F_OFD_SETLK, &lock);
   });
   return error == EACCES ? EAGAIN : error; // POSIX allows either for "held"
+}
+
+void FileOps::unlockByte(const Fd &fd, uint64_t offset) const {
+  struct flock lock = byteLock(F_UNLCK, offset);
+  fcntl(fd.get(), F_OFD_SETLK, &lock); // if it fails, closing does it
 }
 
 std::string describe(const std::string &path, int error) {

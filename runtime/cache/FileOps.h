@@ -46,8 +46,10 @@ public:
   explicit FileOps(FileHook hook = {}) : hook_(std::move(hook)) {}
 
   int open(const std::string &path, int flags, Fd &fd) const; ///< adds O_CLOEXEC; mode 0666 & umask
-  /// The whole of a regular file; EINVAL for anything else (a directory, a pipe).
-  int readAll(const Fd &, const std::string &path, Bytes &out, struct stat &status) const;
+  /// The first `most` bytes of a regular file; EINVAL for anything else (a directory, a pipe),
+  /// EFBIG for what is too large to be an entry.
+  int read(const Fd &, const std::string &path, uint64_t most, Bytes &out,
+           struct stat &status) const;
   int writeAll(const Fd &, const std::string &path, std::span<const uint8_t> bytes) const;
   int sync(const Fd &, const std::string &path) const;
   int close(Fd, const std::string &path) const; ///< tells of late write errors
@@ -61,6 +63,8 @@ public:
   /// Takes an exclusive lock of one byte of the file; EAGAIN when someone else has it. The lock
   /// goes with the descriptor, and so with its process.
   int lockByte(const Fd &, const std::string &path, uint64_t offset) const;
+  /// Gives it back even if a process that was forked meanwhile has the descriptor too.
+  void unlockByte(const Fd &, uint64_t offset) const;
 
 private:
   template <class Call> int attempt(FileOp op, const std::string &path, Call call) const;

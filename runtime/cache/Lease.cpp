@@ -25,6 +25,11 @@ uint64_t lockOffset(const std::string &digest) {
 Lease::Lease(const FileOps &ops, const std::string &directory, const std::string &digest)
     : ops_(ops), directory_(directory), path_(lockPath(directory)), digest_(digest) {}
 
+Lease::~Lease() {
+  if (held_)
+    ops_.unlockByte(fd_, lockOffset(digest_));
+}
+
 int Lease::openFile() {
   int error = ops_.open(path_, O_RDWR | O_CREAT, fd_);
   if (error == ENOENT) {
@@ -36,9 +41,9 @@ int Lease::openFile() {
 }
 
 /// Not if the file was removed meanwhile, with the directory and the entry as like as not.
-bool Lease::saysPublished() const {
+bool Lease::saysPublishing() const {
   struct stat status;
-  return readNote(fd_, digest_) == publishedNote && fstat(fd_.get(), &status) == 0 &&
+  return readNote(fd_, digest_) == publishingNote && fstat(fd_.get(), &status) == 0 &&
          status.st_nlink > 0;
 }
 
@@ -52,7 +57,8 @@ LeaseState Lease::acquire(std::chrono::milliseconds limit, const std::function<b
   for (auto pause = firstPause;; pause = std::min(pause * 2, longestPause)) {
     int error = ops_.lockByte(fd_, path_, lockOffset(digest_));
     if (error == 0) {
-      othersPublished_ = waited && saysPublished();
+      held_ = true;
+      othersPublish_ = waited && saysPublishing();
       writeNote(fd_, digest_, whoAndWhen());
       return LeaseState::Held;
     }
@@ -69,11 +75,13 @@ LeaseState Lease::acquire(std::chrono::milliseconds limit, const std::function<b
   }
 }
 
-void Lease::published() { writeNote(fd_, digest_, publishedNote); }
+void Lease::failed() { writeNote(fd_, digest_, "failed"); }
+
+void Lease::publishing() { writeNote(fd_, digest_, publishingNote); }
 
 std::string Lease::holder() const {
   std::string note = readNote(fd_, digest_);
-  return note.empty() || note == publishedNote ? "a process that left no note" : note;
+  return note.empty() || note == publishingNote ? "a process that left no note" : note;
 }
 
 } // namespace attune::cache

@@ -33,14 +33,18 @@ enum class LeaseState {
 class Lease {
 public:
   Lease(const FileOps &ops, const std::string &directory, const std::string &digest);
+  ~Lease(); ///< gives it back
+  Lease(const Lease &) = delete;
+  Lease &operator=(const Lease &) = delete;
 
   /// Waits, asking `done` in between. Sleeps between tries: waiters use no processor to speak of.
   LeaseState acquire(std::chrono::milliseconds limit, const std::function<bool()> &done);
 
-  /// Whether another process held it while we waited, and published.
-  bool othersPublished() const { return othersPublished_; }
-  /// Tells those who wait that the entry is published.
-  void published();
+  /// Whether another process held it while we waited and got as far as publishing.
+  bool othersPublish() const { return othersPublish_; }
+  /// Tells those who wait that the entry is about to appear, or that it is not after all.
+  void publishing();
+  void failed();
 
   const std::string &problem() const { return problem_; }
   std::string holder() const; ///< as its note says: "pid 12 on host a since ..."
@@ -48,12 +52,12 @@ public:
 
 private:
   int openFile();
-  bool saysPublished() const;
+  bool saysPublishing() const;
 
   const FileOps &ops_;
   std::string directory_, path_, digest_, problem_;
-  Fd fd_; ///< closing it gives the lease back
-  bool othersPublished_ = false;
+  Fd fd_;
+  bool held_ = false, othersPublish_ = false;
 };
 
 } // namespace attune::cache

@@ -1,5 +1,5 @@
 // Notes about keys, in the file that leases lock: a fixed number of slots of text that say who
-// builds what since when, or that it is published.
+// builds what since when, or that it is being published.
 //
 // They serve messages, and one decision of Lease.h; nothing breaks when they are missing (a full
 // disk), torn or overwritten by another key that shares the slot: each slot begins with digits of
@@ -14,7 +14,9 @@ namespace attune::cache {
 /// The file of notes and leases in a cache directory.
 std::string lockPath(const std::string &directory);
 
-constexpr std::string_view publishedNote = "published";
+/// What a builder writes before it publishes: the entry is there, or will be in a moment, unless
+/// the builder died right then. Before and not after, so that a removal cannot come in between.
+constexpr std::string_view publishingNote = "publishing";
 
 std::string readNote(const Fd &, const std::string &digest); ///< "": none
 void writeNote(const Fd &, const std::string &digest, std::string_view text);

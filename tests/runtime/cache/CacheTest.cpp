@@ -302,8 +302,17 @@ TEST_CASE("Housekeeping lists, checks and removes only what is the cache's") {
 
   Directory directory(dir.path(), FileOps());
   auto entries = directory.verify();
-  REQUIRE(entries);
+  auto heads = directory.list();
+  REQUIRE((entries && heads));
   REQUIRE(entries->size() == 3);
+  REQUIRE(heads->size() == 3);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK((*heads)[i].digest == (*entries)[i].digest);
+    CHECK((*heads)[i].entry.state == (*entries)[i].entry.state);
+    CHECK((*heads)[i].entry.keyText == (*entries)[i].entry.keyText);
+  }
+  CHECK((*heads)[0].entry.image.sidecar.problem.specName == "good");
+  CHECK((*heads)[0].entry.image.codeObject.empty());
   CHECK((*entries)[0].digest == keyOf("good").digest());
   CHECK((*entries)[0].entry.state == EntryState::Good);
   CHECK((*entries)[0].entry.image.sidecar.problem.specName == "good");
@@ -322,6 +331,17 @@ TEST_CASE("Housekeeping lists, checks and removes only what is the cache's") {
   for (const std::string &name : foreign)
     CHECK(readText(dir / name) == "mine");
   CHECK(namesIn(dir.path()).size() == foreign.size() + 1); // and the lock
+}
+
+TEST_CASE("A damaged entry that was replaced since it was checked stays") {
+  TempDir dir;
+  REQUIRE(Cache(optionsFor(dir.path())).getOrBuild(keyOf("healed"), builderOf("healed")));
+  writeText(entryIn(dir.path(), "healed"), "damaged");
+  Directory directory(dir.path(), FileOps());
+  auto entries = directory.verify();
+  REQUIRE(Cache(optionsFor(dir.path())).getOrBuild(keyOf("healed"), builderOf("healed")));
+  CHECK(directory.remove((*entries)[0]));
+  CHECK(directory.verify()->size() == 1);
 }
 
 TEST_CASE("An empty or missing directory has no entries to list or collect") {

@@ -99,6 +99,10 @@ TEST_CASE("F61: what is no file in an entry's place is moved out of the way") {
     writeText(path + "/inside/file", "text");
   }
   SECTION("a pipe") { REQUIRE(mkfifo(path.c_str(), 0666) == 0); }
+  SECTION("a file larger than memory") {
+    writeText(path, "");
+    fs::resize_file(path, uint64_t(1) << 42);
+  }
   SECTION("a link to nowhere") { fs::create_symlink("/nowhere/at/all", path); }
   SECTION("a link to itself") { fs::create_symlink(path, path); }
   CHECK(callOnce(dir.path(), "place").right);

@@ -121,6 +121,26 @@ TEST_CASE("F58: a builder that hangs is named, and waited for only so long, asle
   CHECK(next.counters().diskHits == 1);
 }
 
+TEST_CASE("F58: a process forked during a build does not keep the lease") {
+  TempDir dir;
+  std::optional<Child> bystander;
+  Cache cache(optionsFor(dir.path()));
+  auto failed = cache.getOrBuild(keyOf("forked"), [&]() -> Result<KernelImage> {
+    bystander.emplace([] {
+      std::this_thread::sleep_for(60s);
+      return 0;
+    });
+    return Error{ErrorCode::Unsupported, "not today"};
+  });
+  CHECK_FALSE(failed);
+  const auto start = std::chrono::steady_clock::now();
+  Cache other(optionsFor(dir.path()));
+  CHECK(isImageOf(other.getOrBuild(keyOf("forked"), builderOf("forked")), "forked"));
+  CHECK(std::chrono::steady_clock::now() - start < 5s);
+  bystander->signal(SIGKILL);
+  bystander->wait();
+}
+
 TEST_CASE("F59: a dead holder's note with the id of a living process means nothing") {
   TempDir dir;
   const std::string digest = keyOf("note").digest();
