@@ -32,6 +32,8 @@
 
 namespace attune::cache {
 
+class Lease;
+
 /// How often what happened (Counters.def), in this process.
 struct Counters {
 #define CACHE_COUNTER(name, help) uint64_t name = 0;
@@ -40,8 +42,6 @@ struct Counters {
 
 /// "name value" of each counter, a line each.
 std::string toText(const Counters &);
-
-class Lease;
 
 class Cache {
 public:

@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
@@ -153,6 +156,35 @@ TEST_CASE("F59: a dead holder's note with the id of a living process means nothi
   CHECK(isImageOf(cache.getOrBuild(keyOf("note"), builderOf("note")), "note"));
   CHECK(std::chrono::steady_clock::now() - start < 5s);
   CHECK(warnings.empty());
+}
+
+TEST_CASE("F59: a holder killed in one container frees the waiter with its process id in another") {
+  TempDir dir;
+  auto inContainer = [&](const char *log, std::chrono::milliseconds buildTime) {
+    return Child([&dir, log, buildTime] {
+      if (unshare(CLONE_NEWPID) != 0)
+        return skipped;
+      Child first([&] {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        return getpid() == 1 ? buildOnce(dir.path(), "contained", dir / log, buildTime) : 98;
+      });
+      return first.wait();
+    });
+  };
+  Child holder = inContainer("first", 60s);
+  while (readText(dir / "first").empty())
+    if (waitpid(holder.pid(), nullptr, WNOHANG) != 0) {
+      WARN("skipped: this process may not make process namespaces");
+      return;
+    } else
+      std::this_thread::sleep_for(1ms);
+  Child waiter = inContainer("second", 2ms);
+  std::this_thread::sleep_for(50ms);
+  CHECK(readText(dir / "second").empty());
+  holder.signal(SIGKILL);
+  CHECK(holder.wait() == -SIGKILL);
+  CHECK(waiter.wait() == 0);
+  CHECK(readText(dir / "second") == "b");
 }
 
 TEST_CASE("F60: killed at any step, the next run is right and nothing unfinished counts") {
