@@ -67,13 +67,22 @@ Result<KernelRef> Cache::getOrBuild(const Key &key, const Build &build) {
   return memory_.findOrRun(key.digest(), [&] { return loadOrBuild(key, build); });
 }
 
+KernelRef Cache::lookup(const Key &key) {
+  KernelRef kernel = memory_.find(key.digest());
+  if (kernel)
+    ++count_.memoryHits;
+  else if ((kernel = loadFromLayers(key)))
+    memory_.keep(key.digest(), kernel);
+  return kernel;
+}
+
 Result<KernelRef> Cache::loadOrBuild(const Key &key, const Build &build) {
   if (KernelRef kernel = loadFromLayers(key))
     return kernel;
   ++count_.misses;
   if (!options_.mayBuild)
     return forbidden(key);
-  return mayPublish() ? buildUnderLease(key, build) : this->build(key, build, nullptr);
+  return mayPublish() && !noLocks_ ? buildUnderLease(key, build) : this->build(key, build, nullptr);
 }
 
 KernelRef Cache::loadFromLayers(const Key &key) {
@@ -130,6 +139,7 @@ Result<KernelRef> Cache::buildUnderLease(const Key &key, const Build &build) {
              fmt::format("{}; kernels that are built now are not kept", lease.problem()));
     return this->build(key, build, nullptr);
   case LeaseState::NoLocks:
+    noLocks_ = true;
     warnOnce(Trouble::Lease,
              fmt::format("{}; processes do not wait for each other's kernels", lease.problem()));
     return this->build(key, build, nullptr);

@@ -53,6 +53,10 @@ public:
   /// A kernel that this process already has, or null. No system call, no allocation.
   KernelRef find(const Key &key) const { return memory_.find(key.digest()); }
 
+  /// A kernel that memory or a directory has, or null: never builds and never waits, for callers
+  /// that have another kernel to run meanwhile.
+  KernelRef lookup(const Key &);
+
   Counters counters() const;
   uint64_t memoryBytes() const { return memory_.bytes(); } ///< of kernels kept in memory
   const Options &options() const { return options_; }
@@ -80,6 +84,7 @@ private:
   Memory memory_;
   std::array<std::atomic<bool>, size_t(Trouble::Count)> warned_{};
   std::atomic<uint64_t> bytesSinceHousekeeping_;
+  std::atomic<bool> noLocks_{false}; ///< found out once, not at each miss
 
   struct Atomics {
 #define CACHE_COUNTER(name, help) std::atomic<uint64_t> name{0};

@@ -85,6 +85,8 @@ void Memory::land(Shard &shard, const std::string &digest, const std::shared_ptr
 /// Over the limit, the shard gives up its oldest; the newest stays even if it alone is too big.
 void Memory::insert(Shard &shard, const std::string &digest, KernelRef kernel) {
   Slot &slot = shard.kernels[digest];
+  if (slot.kernel)
+    return;
   bytes_ += bytesOf(*kernel);
   slot.kernel = std::move(kernel);
   slot.lastUse = clock_++;
@@ -97,13 +99,10 @@ void Memory::insert(Shard &shard, const std::string &digest, KernelRef kernel) {
   }
 }
 
-size_t Memory::size() const {
-  size_t count = 0;
-  for (const Shard &shard : shards_) {
-    std::shared_lock lock(shard.mutex);
-    count += shard.kernels.size();
-  }
-  return count;
+void Memory::keep(const std::string &digest, KernelRef kernel) {
+  Shard &shard = shardOf(digest);
+  std::unique_lock lock(shard.mutex);
+  insert(shard, digest, std::move(kernel));
 }
 
 } // namespace attune::cache

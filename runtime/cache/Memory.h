@@ -29,8 +29,9 @@ public:
   /// find(), or the result of `work`, which at most one thread per digest runs at a time.
   Result<KernelRef> findOrRun(const std::string &digest,
                               const std::function<Result<KernelRef>()> &work);
+  /// Keeps a kernel that was found elsewhere; the first one of a digest stays.
+  void keep(const std::string &digest, KernelRef);
   uint64_t bytes() const { return bytes_; }
-  size_t size() const;
 
 private:
   struct Flight; ///< a build that threads wait for

@@ -55,6 +55,19 @@ TEST_CASE("A kernel is built once, then read from disk once, then found in memor
   CHECK(builds == 1);
 }
 
+TEST_CASE("A lookup finds what memory and directories have, and builds nothing") {
+  TempDir dir;
+  Cache writer(optionsFor(dir.path())), reader(optionsFor(dir.path()));
+  CHECK(reader.lookup(keyOf("looked")) == nullptr);
+  auto built = writer.getOrBuild(keyOf("looked"), builderOf("looked"));
+  CHECK(writer.lookup(keyOf("looked")) == *built);
+  KernelRef found = reader.lookup(keyOf("looked"));
+  CHECK(isImageOf(found, "looked"));
+  CHECK(reader.find(keyOf("looked")) == found);
+  CHECK(reader.counters().diskHits == 1);
+  CHECK(reader.counters().builds == 0);
+}
+
 TEST_CASE("Of many threads that miss one key one builds, and all get its kernel or its error") {
   TempDir dir;
   const bool fails = GENERATE(false, true), onDisk = GENERATE(false, true);
