@@ -22,6 +22,7 @@ EVERYTHING = ["compiler", "runtime", "tests", "tools"]
 # folder: (folders it may include besides itself, may it see MLIR and LLVM headers?)
 LAYERS = {
     "runtime/abi": ([], False),
+    "runtime/cache": (ABI, False),
     "runtime/sim": (ABI, False),  # must run foreign kernels: knows nothing of our compiler
     "runtime/device": (ABI + ["runtime/sim"], False),
     "runtime/launch": (ABI + ["runtime/device"], False),

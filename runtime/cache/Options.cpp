@@ -1,0 +1,152 @@
+// Reads the environment.
+#include "runtime/cache/Options.h"
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace attune::cache {
+
+namespace {
+
+/// The names of the table, so that a misspelt one does not compile.
+#define CACHE_VARIABLE(name, values, initial, help) constexpr const char *name = #name;
+#include "runtime/cache/Environment.def"
+
+std::string valuesOf(std::string_view name) {
+  for (const Variable &variable : variables())
+    if (variable.name == name)
+      return std::string(variable.values);
+  return "";
+}
+
+Error illegal(const char *name, const std::string &value) {
+  return Error{ErrorCode::InvalidArgument,
+               fmt::format("{}={}: legal values are {}", name, value, valuesOf(name))};
+}
+
+/// Other people can write to /tmp, and what lies in a cache runs: the directory has to be ours
+/// alone, whoever made it.
+bool isPrivate(const std::string &path) {
+  struct stat status;
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return false;
+  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == geteuid() && (status.st_mode & 022) == 0;
+}
+
+void chooseDirectory(const Environment &get, Options &options) {
+  auto isUsable = [](const std::optional<std::string> &path) {
+    return path && path->starts_with('/') && path->find_first_not_of('/') != std::string::npos;
+  };
+  if (auto xdg = get("XDG_CACHE_HOME"); isUsable(xdg)) {
+    options.directory = *xdg + "/attune";
+    return;
+  }
+  const auto home = get("HOME");
+  if (isUsable(home)) {
+    options.directory = *home + "/.cache/attune";
+    return;
+  }
+  const auto temporary = get("TMPDIR");
+  const std::string path =
+      fmt::format("{}/attune-{}", isUsable(temporary) ? *temporary : "/tmp", geteuid());
+  const std::string trouble =
+      home ? fmt::format("HOME={} is no home directory", *home) : "HOME is not set";
+  if (isPrivate(path)) {
+    options.directory = path;
+    options.startWarning =
+        fmt::format("{}: kernels are cached in {}; set {} to keep them elsewhere", trouble, path,
+                    ATTUNE_CACHE_DIR);
+  } else
+    options.startWarning = fmt::format(
+        "{} and {} is not a directory of ours alone: kernels are cached in memory only; set {}",
+        trouble, path, ATTUNE_CACHE_DIR);
+}
+
+std::string absolute(const std::string &path) {
+  std::error_code failed;
+  auto full = std::filesystem::absolute(path, failed).lexically_normal();
+  return failed ? path : full.string();
+}
+
+void splitList(const std::string &list, std::vector<std::string> &out) {
+  for (size_t at = 0; at <= list.size();) {
+    size_t end = std::min(list.find(':', at), list.size());
+    if (end > at)
+      out.push_back(absolute(list.substr(at, end - at)));
+    at = end + 1;
+  }
+}
+
+} // namespace
+
+const std::vector<Variable> &variables() {
+  static const std::vector<Variable> table = {
+#define CACHE_VARIABLE(name, values, initial, help) {#name, values, initial, help},
+#include "runtime/cache/Environment.def"
+  };
+  return table;
+}
+
+Environment processEnvironment() {
+  return [](const char *name) -> std::optional<std::string> {
+    const char *value = std::getenv(name);
+    return value ? std::optional<std::string>(value) : std::nullopt;
+  };
+}
+
+Result<uint64_t> parseBytes(std::string_view text) {
+  uint64_t value = 0;
+  auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view unit(end, size_t(text.data() + text.size() - end));
+  constexpr std::string_view units = "KMGT";
+  const size_t power = unit.empty() ? 0 : units.find(unit.front()) + 1; // npos + 1 = 0
+  const bool isUnit = unit.empty() || (unit.size() == 1 && power > 0);
+  if (failed != std::errc() || !isUnit || value > UINT64_MAX >> (10 * power))
+    return Error{
+        ErrorCode::InvalidArgument,
+        fmt::format("\"{}\" is no size: write bytes, or a number with K, M, G or T", text)};
+  return value << (10 * power);
+}
+
+Result<Options> optionsFromEnvironment(const Environment &environment) {
+  Environment get = [&](const char *name) {
+    auto value = environment(name);
+    return value && value->empty() ? std::nullopt : value;
+  };
+  Options options;
+  if (auto mode = get(ATTUNE_CACHE)) {
+    if (*mode == "readonly")
+      options.mode = Mode::ReadOnly;
+    else if (*mode == "off")
+      options.mode = Mode::Off;
+    else if (*mode != "on")
+      return illegal(ATTUNE_CACHE, *mode);
+  }
+  if (auto limit = get(ATTUNE_CACHE_LIMIT)) {
+    auto bytes = parseBytes(*limit);
+    if (!bytes)
+      return illegal(ATTUNE_CACHE_LIMIT, *limit);
+    options.limitBytes = *bytes;
+  }
+  if (auto strict = get(ATTUNE_NO_JIT)) {
+    if (*strict != "0" && *strict != "1")
+      return illegal(ATTUNE_NO_JIT, *strict);
+    options.mayBuild = *strict == "0";
+  }
+  if (options.mode == Mode::Off)
+    return options;
+  if (auto base = get(ATTUNE_CACHE_BASE))
+    splitList(*base, options.base);
+  if (auto directory = get(ATTUNE_CACHE_DIR))
+    options.directory = absolute(*directory);
+  else
+    chooseDirectory(get, options);
+  return options;
+}
+
+} // namespace attune::cache

@@ -1,0 +1,52 @@
+// What a cache is told: directories, limits, what it may do. optionsFromEnvironment() reads the
+// variables of Environment.def; a program may fill in the struct itself instead.
+#pragma once
+#include "runtime/cache/FileOps.h"
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attune::cache {
+
+enum class Mode {
+  On,
+  ReadOnly, ///< read the directories, write none
+  Off,      ///< touch no directory; a process still keeps what it has built
+};
+
+struct Options {
+  Mode mode = Mode::On;
+  std::string directory;                   ///< the user's; empty: none
+  std::vector<std::string> base;           ///< searched after it, in this order, never written
+  uint64_t limitBytes = uint64_t(1) << 30; ///< of the user's directory; 0: none
+  uint64_t memoryBytes = uint64_t(256) << 20;
+  bool mayBuild = true;                        ///< false: a miss is an error that names the key
+  std::chrono::milliseconds waitLimit{10'000}; ///< for another process to finish the same kernel
+  /// Told what a person should know, each kind of trouble once. May be called from any thread.
+  std::function<void(const std::string &)> warn;
+  std::string startWarning; ///< something to warn of at the beginning; empty: nothing
+  FileHook fileHook;        ///< for tests
+};
+
+/// How a variable is read: getenv, or a map in tests.
+using Environment = std::function<std::optional<std::string>(const char *name)>;
+Environment processEnvironment();
+
+/// Without ATTUNE_CACHE_DIR the user's directory is $XDG_CACHE_HOME/attune, then
+/// $HOME/.cache/attune, then, with a warning, a private directory below $TMPDIR or /tmp, then none.
+/// Errors: InvalidArgument, naming the variable and its legal values.
+Result<Options> optionsFromEnvironment(const Environment & = processEnvironment());
+
+/// "1048576", "512M": a size in bytes. Errors: InvalidArgument.
+Result<uint64_t> parseBytes(std::string_view text);
+
+/// One row of the table, for `--help` and the documentation's test.
+struct Variable {
+  std::string_view name, values, initial, help;
+};
+const std::vector<Variable> &variables();
+
+} // namespace attune::cache
