@@ -58,7 +58,7 @@ class CheckLayers(unittest.TestCase):
         self.clean("compiler/spec/A.cpp", '#include "somelibrary.h"\n')
 
     def test_folder_without_a_row(self):
-        self.breach("runtime/cache/A.cpp", "int a;\n", 1, "no row")
+        self.breach("runtime/unheard/A.cpp", "int a;\n", 1, "no row")
 
     def test_chip_name(self):
         self.breach("compiler/lower/A.cpp", '// gfx950 here is prose\nauto a = "gfx950";\n', 2, "gfx950")
