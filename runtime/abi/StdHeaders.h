@@ -1,6 +1,7 @@
-// The precompiled header of every file that sees no MLIR: the standard library and fmt, never our
-// own headers. Reading them costs a file one to two seconds; this pays it once (docs/adr/002).
-// Files still include what they use, which the gcc preset checks: it has no precompiled headers.
+// The precompiled header of every file that sees no MLIR: the standard library, fmt and
+// nlohmann/json, never our own headers. Reading them costs a file one to two seconds; this pays it
+// once (docs/adr/002). Files still include what they use, which the gcc preset checks: it has no
+// precompiled headers.
 #pragma once
 #include "fmt/format.h"
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <random>
