@@ -189,6 +189,18 @@ bool crookedTuple(const Inst &i) {
   return false;
 }
 
+/// Bits that the assembler never sets and that LLVM's disassembler takes one way or another: bit 12
+/// of a flat offset, which has 12 bits, and signs on sources that are whole numbers.
+bool reservedBits(const Inst &i, const std::vector<uint32_t> &words) {
+  const OpcodeInfo &op = kOpcodes[i.opcode];
+  if (op.format == Format::FLAT)
+    return words[0] >> 12 & 1;
+  const unsigned signs = i.neg | i.abs;
+  if (op.mnemonic == "v_cvt_pk_u8_f32")
+    return signs & 6;
+  return op.mnemonic.starts_with("v_cvt_scalef32_sr_") && signs & 2;
+}
+
 /// Both texts, kept for the test's report if they differ.
 class Comparison {
 public:
@@ -240,7 +252,7 @@ TEST_CASE("every row of the opcode table decodes as LLVM decodes it", "[decode]"
 TEST_CASE("random words decode to what LLVM says, or are refused", "[decode]") {
   std::mt19937 random(1);
   std::vector<std::vector<uint32_t>> encodings;
-  for (unsigned n = 0; n < 200000; ++n) {
+  for (unsigned n = 0; n < 1000000; ++n) {
     std::vector<uint32_t> words(5);
     for (uint32_t &w : words)
       w = uint32_t(random());
@@ -250,7 +262,7 @@ TEST_CASE("random words decode to what LLVM says, or are refused", "[decode]") {
     REQUIRE(inst.words >= 1);
     REQUIRE(inst.words <= words.size());
     words.resize(inst.words);
-    if (refusal(inst, words).empty() && !crookedTuple(inst))
+    if (refusal(inst, words).empty() && !crookedTuple(inst) && !reservedBits(inst, words))
       encodings.push_back(words);
   }
   std::vector<std::string> expected = disassemble(encodings);
@@ -260,7 +272,7 @@ TEST_CASE("random words decode to what LLVM says, or are refused", "[decode]") {
       comparison.same(encodings[n], expected[n]);
   INFO(comparison.report);
   CHECK(comparison.differ == 0);
-  CHECK(comparison.compared > 20000);
+  CHECK(comparison.compared > 100000);
 }
 
 TEST_CASE("text that ends inside an instruction is refused", "[decode]") {
