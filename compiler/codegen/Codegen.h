@@ -12,8 +12,8 @@
 // reports some failures by ending the process; here they come back as an Error with the kernel's
 // name (FatalGuard.h).
 #pragma once
-#include "compiler/include/attune/Listing.h"
 #include "runtime/abi/KernelImage.h"
+#include "runtime/abi/Listing.h"
 #include "runtime/abi/Result.h"
 #include <cstdint>
 #include <memory>

@@ -150,6 +150,16 @@ Result<void> Session::lower(Stage last) {
   return {};
 }
 
+Result<codegen::LlvmKernel> Session::optimized() {
+  DiagnosticCollector errors(context_);
+  Result<codegen::LlvmKernel> kernel = codegen::translate(*module_, arch_->name);
+  if (!kernel)
+    return kernel;
+  if (Result<void> done = codegen::optimize(*kernel); !done)
+    return done.error();
+  return kernel;
+}
+
 Result<std::string> Session::emit(Stage stage) {
   if (stage == Stage::Attn)
     return textOf(*module_);
@@ -164,12 +174,9 @@ Result<std::string> Session::emit(Stage stage) {
     return std::string(bytes->begin(), bytes->end());
   }
 
-  DiagnosticCollector errors(context_);
-  Result<codegen::LlvmKernel> kernel = codegen::translate(*module_, arch_->name);
+  Result<codegen::LlvmKernel> kernel = optimized();
   if (!kernel)
     return kernel.error();
-  if (Result<void> done = codegen::optimize(*kernel); !done)
-    return done.error();
   switch (stage) {
   case Stage::Llvm:
     return kernel->text();
@@ -202,12 +209,9 @@ Result<Listing> Session::listing() {
   });
   if (!scoped)
     return scoped.error();
-  DiagnosticCollector errors(context_);
-  Result<codegen::LlvmKernel> kernel = codegen::translate(*module_, arch_->name);
+  Result<codegen::LlvmKernel> kernel = optimized();
   if (!kernel)
     return kernel.error();
-  if (Result<void> done = codegen::optimize(*kernel); !done)
-    return done.error();
   Result<std::string> object = codegen::emitObject(*kernel);
   if (!object)
     return object.error();

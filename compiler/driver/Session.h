@@ -1,6 +1,7 @@
 // One kernel on its way through the stages. compile, emit and explain are the same walk and stop at
 // different places.
 #pragma once
+#include "compiler/codegen/Codegen.h"
 #include "compiler/dialect/attn/AttnOps.h"
 #include "compiler/include/attune/Compiler.h"
 #include "compiler/schedule/Plan.h"
@@ -47,6 +48,7 @@ private:
   Error located(Error) const;
   Result<void> run(const char *phase, ErrorCode onFailure,
                    llvm::function_ref<void(mlir::OpPassManager &)> add);
+  Result<codegen::LlvmKernel> optimized(); ///< of a module at Stage::Rocdl
   Result<std::vector<uint8_t>> codeObject();
   Result<KernelReport> report(const std::vector<uint8_t> &codeObject);
 

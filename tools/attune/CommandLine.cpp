@@ -155,7 +155,14 @@ void addProfile(CLI::App &root, ProfileArgs &args, Raw &raw) {
           "A spec (.attn), an attn.kernel (.mlir), a compiled kernel (.hsaco), or with --launch "
           "any code object");
   addCall(*app, args.call, raw);
-  app->add_option("--launch", args.launch, "Launch file of a code object: JSON, see docs/exec.md");
+  const std::vector<CLI::Option *> ofSpecs = app->get_options([](const CLI::Option *option) {
+    return !option->get_positional() && !option->check_lname("threads") &&
+           !option->check_lname("help");
+  });
+  auto *launch = app->add_option("--launch", args.launch,
+                                 "Launch file of a code object: JSON, see docs/exec.md");
+  for (CLI::Option *option : ofSpecs) // the file says all of it
+    launch->excludes(option);
   app->add_option("--workgroups", args.workgroups,
                   "Workgroups of the launch to be timed (default: those that run)");
   app->add_option("--top", args.top, "Instructions to list")->capture_default_str();

@@ -13,10 +13,11 @@ namespace {
 
 using nlohmann::json;
 
-std::map<uint32_t, const sim::InstReport *> byInstruction(const sim::TimingReport &report) {
-  std::map<uint32_t, const sim::InstReport *> rows;
-  for (const sim::InstReport &row : report.instructionReports)
-    rows[row.inst] = &row;
+/// Row of instructionReports by instruction: each one that was issued has a row.
+std::map<uint32_t, size_t> rowsByInstruction(const sim::TimingReport &report) {
+  std::map<uint32_t, size_t> rows;
+  for (size_t n = 0; n < report.instructionReports.size(); ++n)
+    rows[report.instructionReports[n].inst] = n;
   return rows;
 }
 
@@ -53,13 +54,11 @@ std::string escaped(const std::string &text) {
 /// [clk, wave, row of instructionReports, stall clk, reason] of each issue: arrays, not objects,
 /// for their size.
 json timelineRows(const sim::TimingReport &report) {
-  std::map<uint32_t, size_t> rowOf;
-  for (size_t n = 0; n < report.instructionReports.size(); ++n)
-    rowOf[report.instructionReports[n].inst] = n;
+  const std::map<uint32_t, size_t> rowOf = rowsByInstruction(report);
   json rows = json::array();
   for (const sim::TimedIssue &issue : report.timeline)
     rows.push_back(
-        {issue.clk, issue.wave, rowOf[issue.inst], issue.stallClk, size_t(issue.reason)});
+        {issue.clk, issue.wave, rowOf.at(issue.inst), issue.stallClk, size_t(issue.reason)});
   return rows;
 }
 
@@ -123,7 +122,7 @@ std::string profileJson(const sim::TimingReport &report, const SourceLines &line
 }
 
 std::string profileTrace(const sim::TimingReport &report) {
-  auto rows = byInstruction(report);
+  const std::map<uint32_t, size_t> rowOf = rowsByInstruction(report);
   json events = json::array();
   std::set<uint32_t> named;
   for (const sim::TimedIssue &issue : report.timeline) {
@@ -141,15 +140,15 @@ std::string profileTrace(const sim::TimingReport &report) {
                         {"tid", issue.wave},
                         {"ts", issue.clk - issue.stallClk},
                         {"dur", issue.stallClk}});
-    const sim::InstReport *row = rows[issue.inst];
+    const sim::InstReport &row = report.instructionReports[rowOf.at(issue.inst)];
     events.push_back({{"ph", "X"},
-                      {"name", row ? std::string(row->mnemonic) : std::string("?")},
+                      {"name", row.mnemonic},
                       {"cat", "issue"},
                       {"pid", 0},
                       {"tid", issue.wave},
                       {"ts", issue.clk},
                       {"dur", 1},
-                      {"args", {{"pc", fmt::format("{:#x}", row ? row->pc : 0)}}}});
+                      {"args", {{"pc", fmt::format("{:#x}", row.pc)}}}});
   }
   return json{{"traceEvents", events},
               {"otherData", {{"kernel", report.kernel}, {"unit", "1 us = 1 clk"}}}}

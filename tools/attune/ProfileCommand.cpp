@@ -1,5 +1,6 @@
 // attune profile: run once under the timing model's recorder, replay, report.
 #include "runtime/device/SimDevice.h"
+#include "runtime/launch/File.h"
 #include "runtime/sim/timing/Timing.h"
 #include "tools/attune/Inputs.h"
 #include "tools/attune/Profile.h"
@@ -8,7 +9,6 @@
 #include "tools/attune/Source.h"
 #include <cstdio>
 #include <fmt/format.h>
-#include <fstream>
 #include <sstream>
 
 namespace attune::tool {
@@ -86,12 +86,7 @@ Result<void> runLaunchFile(const ProfileArgs &args, sim::TimingRecorder &recorde
 }
 
 Result<void> writeText(const std::string &path, const std::string &text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (file)
-    return {};
-  return Error{ErrorCode::Io, fmt::format("{}: cannot be written", path)};
+  return writeFile(path, {reinterpret_cast<const uint8_t *>(text.data()), text.size()});
 }
 
 Result<sim::TimingReport> profile(const ProfileArgs &args, SourceLines &lines) {

@@ -1,9 +1,9 @@
 // The compiler as its clients see it: a spec in, a code object with its sidecar out. No MLIR and no
 // LLVM header.
 #pragma once
-#include "compiler/include/attune/Listing.h"
 #include "compiler/spec/Model.h"
 #include "runtime/abi/KernelImage.h"
+#include "runtime/abi/Listing.h"
 #include "runtime/abi/Result.h"
 #include <memory>
 #include <string>
