@@ -1,4 +1,8 @@
+// One simulator serves one caller at a time, so a mutex makes the device safe to share: launches of
+// several threads follow each other, each on all host threads.
 #include "runtime/device/SimDevice.h"
+#include <map>
+#include <mutex>
 
 namespace attune {
 namespace {
@@ -9,37 +13,83 @@ public:
 
   std::string name() const override { return "sim"; }
   std::string arch() const override { return "gfx950"; }
-  Result<DevicePtr> alloc(uint64_t bytes) override { return simulator_.memory().alloc(bytes); }
-  void free(DevicePtr p) override { simulator_.memory().free(p); }
+  Result<DevicePtr> alloc(uint64_t bytes) override {
+    std::lock_guard lock(mutex_);
+    return simulator_.memory().alloc(bytes);
+  }
+  void free(DevicePtr p) override {
+    std::lock_guard lock(mutex_);
+    simulator_.memory().free(p);
+  }
   Result<void> copyIn(DevicePtr to, const void *from, uint64_t bytes) override {
+    std::lock_guard lock(mutex_);
     return simulator_.memory().copyIn(to, from, bytes);
   }
   Result<void> copyOut(void *to, DevicePtr from, uint64_t bytes) override {
+    std::lock_guard lock(mutex_);
     return simulator_.memory().copyOut(to, from, bytes);
   }
-  Result<ModuleHandle> load(const std::vector<uint8_t> &codeObject) override {
+  Result<ModuleHandle> load(std::span<const uint8_t> codeObject) override {
+    std::lock_guard lock(mutex_);
     return simulator_.load(codeObject);
   }
-  void unload(ModuleHandle module) override { simulator_.unload(module); }
-  /// Launches run to their end, so there is nothing for a stream to order.
-  Result<void> launch(ModuleHandle module, const std::string &kernel, const LaunchDims &dims,
-                      const std::vector<uint8_t> &kernarg, void *) override {
-    sim::Launch launch{.kernel = kernel,
-                       .grid = {dims.grid[0], dims.grid[1], dims.grid[2]},
-                       .block = {dims.block[0], dims.block[1], dims.block[2]},
-                       .dynamicLdsBytes = dims.dynamicLdsBytes,
-                       .kernarg = kernarg,
-                       .options = options_};
-    Result<sim::RunStats> stats = simulator_.launch(module, launch);
-    if (!stats)
-      return stats.error();
-    return {};
+  void unload(ModuleHandle module) override {
+    std::lock_guard lock(mutex_);
+    std::erase_if(kernels_, [&](const auto &entry) { return entry.second.module == module; });
+    simulator_.unload(module);
   }
+  Result<KernelHandle> kernel(ModuleHandle module, const std::string &name) override;
+  Result<void> launch(KernelHandle, const LaunchDims &, std::span<const uint8_t> kernarg,
+                      void *stream) override;
+  /// Launches run to their end, so there is nothing to wait for.
+  Result<void> synchronize(void *) override { return {}; }
 
 private:
+  struct Kernel {
+    ModuleHandle module;
+    std::string name;
+  };
+  std::mutex mutex_;
   sim::RunOptions options_;
   sim::Simulator simulator_;
+  std::map<KernelHandle, Kernel> kernels_;
+  KernelHandle next_ = 1;
 };
+
+Result<KernelHandle> SimDevice::kernel(ModuleHandle module, const std::string &name) {
+  std::lock_guard lock(mutex_);
+  Result<std::vector<sim::KernelInfo>> infos = simulator_.kernels(module);
+  if (!infos)
+    return infos.error();
+  std::string known;
+  for (const sim::KernelInfo &info : *infos) {
+    if (info.name == name) {
+      kernels_[next_] = {module, name};
+      return next_++;
+    }
+    known += (known.empty() ? "" : ", ") + info.name;
+  }
+  return Error{ErrorCode::NotFound, "the code object has no kernel \"" + name + "\"; it has: " +
+                                        (known.empty() ? std::string("none") : known)};
+}
+
+Result<void> SimDevice::launch(KernelHandle kernel, const LaunchDims &dims,
+                               std::span<const uint8_t> kernarg, void *) {
+  std::lock_guard lock(mutex_);
+  auto at = kernels_.find(kernel);
+  if (at == kernels_.end())
+    return Error{ErrorCode::InvalidArgument, "a launch of a kernel whose module is not loaded"};
+  sim::Launch launch{.kernel = at->second.name,
+                     .grid = {dims.grid[0], dims.grid[1], dims.grid[2]},
+                     .block = {dims.block[0], dims.block[1], dims.block[2]},
+                     .dynamicLdsBytes = dims.dynamicLdsBytes,
+                     .kernarg = kernarg,
+                     .options = options_};
+  Result<sim::RunStats> stats = simulator_.launch(at->second.module, launch);
+  if (!stats)
+    return stats.error();
+  return {};
+}
 
 } // namespace
 

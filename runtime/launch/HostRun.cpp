@@ -156,16 +156,22 @@ Result<LoadedKernel> LoadedKernel::load(Device &device, const KernelImage &image
   auto module = device.load(image.codeObject);
   if (!module)
     return module.error();
-  return LoadedKernel(device, *module, image.sidecar);
+  auto kernel = device.kernel(*module, image.sidecar.kernel.name);
+  if (!kernel) {
+    device.unload(*module);
+    return kernel.error();
+  }
+  return LoadedKernel(device, *module, *kernel, image.sidecar);
 }
 
 LoadedKernel::LoadedKernel(LoadedKernel &&other) noexcept
     : device_(std::exchange(other.device_, nullptr)), module_(other.module_),
-      sidecar_(std::move(other.sidecar_)) {}
+      kernel_(other.kernel_), sidecar_(std::move(other.sidecar_)) {}
 
 LoadedKernel &LoadedKernel::operator=(LoadedKernel &&other) noexcept {
   std::swap(device_, other.device_);
   std::swap(module_, other.module_);
+  std::swap(kernel_, other.kernel_);
   std::swap(sidecar_, other.sidecar_);
   return *this;
 }
@@ -223,7 +229,7 @@ Result<HostResult> LoadedKernel::run(const HostCall &host, const HostRunOptions 
   if (!plan)
     return plan.error();
   if (!plan->empty)
-    if (auto ok = device_->launch(module_, sidecar_.kernel.name, plan->dims, plan->kernarg); !ok)
+    if (auto ok = device_->launch(kernel_, plan->dims, plan->kernarg); !ok)
       return ok.error();
   if (auto ok = memory.copyOut(result.out, call.out); !ok)
     return ok.error();

@@ -46,10 +46,11 @@ public:
   const Sidecar &sidecar() const { return sidecar_; }
 
 private:
-  LoadedKernel(Device &device, ModuleHandle module, Sidecar sidecar)
-      : device_(&device), module_(module), sidecar_(std::move(sidecar)) {}
+  LoadedKernel(Device &device, ModuleHandle module, KernelHandle kernel, Sidecar sidecar)
+      : device_(&device), module_(module), kernel_(kernel), sidecar_(std::move(sidecar)) {}
   Device *device_;
   ModuleHandle module_;
+  KernelHandle kernel_;
   Sidecar sidecar_;
 };
 

@@ -192,7 +192,9 @@ TEST_CASE("Keys and values beyond 4 GiB from the base, and more than 4 GiB apart
     FAIL(plan.error().message);
   auto module = device.load(k.image.codeObject);
   REQUIRE(module);
-  auto launched = device.launch(*module, k.image.sidecar.kernel.name, plan->dims, plan->kernarg);
+  auto kernel = device.kernel(*module, k.image.sidecar.kernel.name);
+  REQUIRE(kernel);
+  auto launched = device.launch(*kernel, plan->dims, plan->kernarg);
   if (!launched)
     FAIL(launched.error().message);
   HostTensor out = HostTensor::packed(DType::BF16, call.q.shape);

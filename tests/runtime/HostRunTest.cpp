@@ -18,9 +18,10 @@ namespace {
 /// Memory on the host and a kernel that is a function of its argument bytes.
 class FakeDevice : public Device {
 public:
-  std::function<void(const std::vector<uint8_t> &kernarg)> kernel = [](const auto &) {};
+  std::function<void(const std::vector<uint8_t> &kernarg)> body = [](const auto &) {};
   std::map<DevicePtr, std::unique_ptr<uint8_t[]>> memory;
   std::set<ModuleHandle> modules;
+  std::string kernelName = testing::sidecar(Storage::Dense).kernel.name;
   int launches = 0, allocations = 0;
   int failAllocation = -1; ///< which allocation fails
   bool failLaunch = false;
@@ -44,20 +45,28 @@ public:
     std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
     return {};
   }
-  Result<ModuleHandle> load(const std::vector<uint8_t> &code) override {
+  Result<ModuleHandle> load(std::span<const uint8_t> code) override {
     if (code.empty())
       return Error{ErrorCode::InvalidArgument, "no code"};
     return *modules.insert(modules.size() + 1).first;
   }
   void unload(ModuleHandle m) override { REQUIRE(modules.erase(m) == 1); }
-  Result<void> launch(ModuleHandle, const std::string &, const LaunchDims &,
-                      const std::vector<uint8_t> &kernarg, void *) override {
+  Result<KernelHandle> kernel(ModuleHandle m, const std::string &name) override {
+    REQUIRE(modules.contains(m));
+    if (name != kernelName)
+      return Error{ErrorCode::NotFound, "the code object has no kernel \"" + name + "\""};
+    return m + 100;
+  }
+  Result<void> launch(KernelHandle k, const LaunchDims &, std::span<const uint8_t> kernarg,
+                      void *) override {
+    REQUIRE(modules.contains(k - 100));
     ++launches;
     if (failLaunch)
       return Error{ErrorCode::SimFault, "stopped"};
-    kernel(kernarg);
+    body({kernarg.begin(), kernarg.end()});
     return {};
   }
+  Result<void> synchronize(void *) override { return {}; }
 };
 
 template <class T>
@@ -112,7 +121,7 @@ TEST_CASE("Values go in, results come back, and all memory is freed") {
     LoadedKernel kernel = load(device, denseKernel);
     HostCall call = denseCall(2, 3, 4);
     call.q.set({1, 2, 5, 63}, 7);
-    device.kernel = [&](const auto &args) {
+    device.body = [&](const auto &args) {
       auto *q = bf16(argument<DevicePtr>(denseKernel, args, "q"));
       auto *out = bf16(argument<DevicePtr>(denseKernel, args, "out"));
       CHECK(out[0] == 0xFFFF); // NaN before the launch
@@ -137,7 +146,7 @@ TEST_CASE("A view inside a padded buffer reaches the kernel at its own address")
   HostCall call = denseCall(1, 3, 4);
   call.q = relayout(call.q, {0, 64, 3 * 64, 1}, 16, 24); // head-major
   call.q.set({0, 2, 1, 0}, 5);
-  device.kernel = [&](const auto &args) {
+  device.body = [&](const auto &args) {
     auto *q = bf16(argument<DevicePtr>(denseKernel, args, "q"));
     CHECK(q[-1] == 0xFFFF);
     CHECK(q[(1 * 3 + 2) * 64] == 0x40A0);
@@ -153,7 +162,7 @@ TEST_CASE("Guards find a write before, between and after the elements") {
   LoadedKernel kernel = load(device, denseKernel);
   HostRunOptions options{.outStrides = Shape{0, 6 * 40, 40, 1}, .lseStrides = {}, .guards = true};
   int64_t written = 0;
-  device.kernel = [&](const auto &args) {
+  device.body = [&](const auto &args) {
     bf16(argument<DevicePtr>(denseKernel, args, "out"))[written] = 0;
   };
   REQUIRE(kernel.run(denseCall(1, 3, 4), options));
@@ -172,7 +181,7 @@ TEST_CASE("Varlen: lengths come from cu_seqlens, whose contents are checked") {
   FakeDevice device;
   Sidecar sidecar = testing::sidecar(Storage::Varlen);
   LoadedKernel kernel = load(device, sidecar);
-  device.kernel = [&](const auto &args) {
+  device.body = [&](const auto &args) {
     CHECK(argument<int32_t>(sidecar, args, "batch") == 3);
     CHECK(argument<int32_t>(sidecar, args, "num_q_blocks") == 1);
     CHECK(reinterpret_cast<int32_t *>(argument<DevicePtr>(sidecar, args, "cu_seqlens_q"))[3] == 7);
@@ -219,4 +228,7 @@ TEST_CASE("Nothing is launched for an empty call, nothing leaks on a failure") {
   CHECK_THAT(kernel.run(wrong).error().message, Contains("v: dimension 3 (v_head_dim) must be 32"));
   CHECK(device.memory.empty());
   CHECK_FALSE(LoadedKernel::load(device, {{}, denseKernel}));
+  device.kernelName = "another";
+  CHECK(LoadedKernel::load(device, {{1}, denseKernel}).error().code == ErrorCode::NotFound);
+  CHECK(device.modules.size() == 1); // the first kernel's alone
 }
