@@ -23,6 +23,8 @@ EVERYTHING = ["compiler", "runtime", "tests", "tools"]
 LAYERS = {
     "runtime/abi": ([], False),
     "runtime/cache": (ABI, False),
+    "runtime/include": ([], False),  # what a C program sees
+    "runtime/compile": (ABI + ["runtime/cache", "compiler/spec"], False),  # keys are made from specs; no LLVM
     "runtime/sim": (ABI, False),  # must run foreign kernels: knows nothing of our compiler
     "runtime/device": (ABI + ["runtime/sim"], False),
     "runtime/launch": (ABI + ["runtime/device"], False),
@@ -40,6 +42,7 @@ LAYERS = {
     "compiler/pipeline": (PIPELINE, True),
     "compiler/codegen": (CODEGEN, True),
     "compiler/driver": (CODEGEN + ["compiler/codegen", "compiler/include"], True),
+    "compiler/library": (PUBLIC + ABI + ["compiler/library"], False),  # the compiler behind one C function
     "compiler": ([], True),  # MlirPch.h
     "tests/oracle": (ABI + ["compiler/spec", "runtime/launch"], False),  # shares no mask or score code with the compiler
     "tests": (EVERYTHING, True),
@@ -57,6 +60,7 @@ CHIP_HOMES = {
     "compiler/include/attune/Compiler.h": "the default of an option",
     "compiler/lower/Lower.h": "the default of an option",
     "runtime/device/": "what a device is",
+    "runtime/include/": "the manual names the chips it serves",
     "runtime/hip/": "what the simulated device says of itself",
     "runtime/sim/": "what the simulator is a simulator of",
     "tests/": "tests name what they test",

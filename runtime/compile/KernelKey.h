@@ -1,0 +1,33 @@
+// The cache key of a spec's kernel: everything that its bytes depend on.
+//
+//   arch      the chip
+//   compiler  build id of libattune-compiler
+//   knobs     the schedule's knobs, those of the call over those of the spec
+//   llvm      version of LLVM and build ids of its libraries
+//   name      of the attention: it is the kernel's symbol
+//   spec      the canonical text
+//
+// The compiler reads no environment variable and no other file, so the list is complete
+// (tests/runtime/api/KeyTest.cpp walks over every option). A bundle is searched without `compiler`
+// and `llvm`: it holds finished kernels, for processes that may have no compiler.
+#pragma once
+#include "compiler/spec/Model.h"
+#include "runtime/abi/Result.h"
+#include "runtime/cache/Key.h"
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace attune {
+
+/// Which compiler made or would make a kernel.
+struct CompilerIdentity {
+  std::string compiler, llvm;
+};
+
+using Knobs = std::vector<std::pair<std::string, std::string>>;
+
+Result<cache::Key> kernelKey(const spec::Model &, const std::string &arch, const Knobs &,
+                             const CompilerIdentity &);
+
+} // namespace attune
