@@ -1,6 +1,6 @@
 // The shared tier on servers that misbehave: what a call costs then is bounded, and what it gives
 // is right.
-#include "tests/runtime/http/Servers.h"
+#include "tests/runtime/http/Sharing.h"
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
@@ -17,14 +17,6 @@ constexpr auto timeout = 300ms;
 /// What a machine with other things to do may add to a bound.
 constexpr auto slack = 1500ms;
 
-Options sharing(const std::string &directory, const std::string &url,
-                std::vector<std::string> *warnings = nullptr) {
-  Options options = optionsFor(directory, warnings);
-  options.remote.url = url;
-  options.remote.timeout = timeout;
-  return options;
-}
-
 struct Call {
   Counters counters;
   std::vector<std::string> warnings;
@@ -35,7 +27,7 @@ struct Call {
 Call callOnce(const std::string &url) {
   TempDir dir;
   Call call;
-  Cache cache(sharing(dir.path(), url, &call.warnings));
+  Cache cache(sharing(dir.path(), url, false, &call.warnings, timeout));
   const auto start = Clock::now();
   CHECK(isImageOf(cache.getOrBuild(keyOf("x"), builderOf("x")), "x"));
   call.took = Clock::now() - start;
@@ -170,8 +162,7 @@ TEST_CASE("Redirects are followed three times and not for ever; the token stays 
   });
   base = chain.url();
   TempDir dir;
-  Options options = sharing(dir.path(), chain.url());
-  options.remote.timeout = 20s;
+  Options options = sharing(dir.path(), chain.url(), false);
   options.remote.token = "secret";
   Cache cache(options);
   CHECK(isImageOf(cache.getOrBuild(keyOf("x"), builderOf("x")), "x"));

@@ -1,6 +1,6 @@
 // The shared tier on nginx, configured as docs/cache.md says.
 #include "runtime/cache/HttpClient.h"
-#include "tests/runtime/http/Servers.h"
+#include "tests/runtime/http/Sharing.h"
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <cstdlib>
@@ -14,15 +14,6 @@ using namespace attune::cache::testing;
 using namespace std::chrono_literals;
 
 namespace {
-
-Options sharing(const std::string &directory, const std::string &url, bool mayWrite = true,
-                std::vector<std::string> *warnings = nullptr) {
-  Options options = optionsFor(directory, warnings);
-  options.remote.url = url;
-  options.remote.mayWrite = mayWrite;
-  options.remote.timeout = 20s; // these tests are not about time, and CI machines may be slow
-  return options;
-}
 
 /// One call in a cache of its own. When this returns, what it stores is stored.
 Counters callOnce(const Options &options, const std::string &name) {
@@ -188,6 +179,56 @@ TEST_CASE("A store that takes nothing is still read, with one warning") {
   }
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("HTTP status 403") != std::string::npos);
+}
+
+TEST_CASE("TLS: a certificate has to be known, and nobody leads to an unencrypted store") {
+  if (!Nginx::isThere())
+    return;
+  TempDir keys, filled;
+  const std::string certificate = keys / "cert.pem", key = keys / "key.pem";
+  const std::string make =
+      fmt::format("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
+                  "-nodes -days 2 -subj /CN=localhost -addext "
+                  "subjectAltName=DNS:localhost -keyout {} -out {} 2>/dev/null",
+                  key, certificate);
+  if (std::system(make.c_str()) != 0) {
+    WARN("skipped: no openssl that makes certificates");
+    return;
+  }
+  callOnce(optionsFor(filled.path()), "x");
+  const std::string entry = readText(entryIn(filled.path(), "x"));
+  RawServer open([&](int c, const SeenRequest &) { reply(c, 200, entry); });
+  const std::string secure = fmt::format("listen 8080 ssl;\n  ssl_certificate {};\n"
+                                         "  ssl_certificate_key {};",
+                                         certificate, key);
+  Nginx store({{"listen 8080;", secure}});
+  Nginx leading(
+      {{"listen 8080;", secure},
+       {"location / { return 404; }", fmt::format("return 302 {}$request_uri;", open.url())}});
+  std::filesystem::create_directories(std::filesystem::path(store.entry("x")).parent_path());
+  writeText(store.entry("x"), entry);
+
+  auto call = [&](int port, const std::string &host, const std::string &caFile,
+                  std::string saying) {
+    TempDir dir;
+    std::vector<std::string> warnings;
+    Options options =
+        sharing(dir.path(), fmt::format("https://{}:{}", host, port), false, &warnings);
+    options.remote.caFile = caFile;
+    const Counters counters = callOnce(options, "x");
+    CHECK(counters.remoteErrors == (saying.empty() ? 0 : 1));
+    CHECK(counters.remoteHits == (saying.empty() ? 1 : 0));
+    if (!saying.empty()) {
+      REQUIRE(warnings.size() == 1);
+      CAPTURE(warnings[0]);
+      CHECK(warnings[0].find(saying) != std::string::npos);
+    }
+  };
+  call(store.port(), "localhost", certificate, "");
+  call(store.port(), "localhost", "", "certificate");
+  call(store.port(), "127.0.0.1", certificate, "certificate"); // another name than it was made for
+  call(leading.port(), "localhost", certificate, "rotocol");
+  CHECK(open.requests().empty());
 }
 
 TEST_CASE("A store that is gone costs one warning, and after three tries no request") {
