@@ -47,14 +47,14 @@ Cache::Cache(Options options)
   if (!options_.startWarning.empty())
     warnOnce(Trouble::Start, options_.startWarning);
   if (options_.mode != Mode::Off && !options_.remote.url.empty())
-    remote_ = std::make_unique<Remote>(options_.remote, [this](const std::string &problem) {
-      if (problem.empty()) {
-        ++count_.remotePuts;
-        return;
-      }
-      ++count_.remoteErrors;
-      warnOnce(Trouble::Store, fmt::format("{}; what is built here is not shared", problem));
-    });
+    remote_ = std::make_unique<Remote>(
+        options_.remote, [this](const std::string &problem, bool answered) {
+          ++(problem.empty() ? count_.remotePuts : count_.remoteErrors);
+          // A store out of reach is one kind of trouble, in whichever direction it shows.
+          if (!problem.empty())
+            warnOnce(answered ? Trouble::Store : Trouble::Remote,
+                     fmt::format("{}; what is built here is not shared", problem));
+        });
 }
 
 Cache::~Cache() = default;

@@ -57,8 +57,8 @@ public:
   /// A kernel that this process already has, or null. No system call, no allocation.
   KernelRef find(const Key &key) const { return memory_.find(key.digest()); }
 
-  /// A kernel that memory or a directory has, or null: never builds and never waits, for callers
-  /// that have another kernel to run meanwhile.
+  /// A kernel that memory or a directory has, or null: never builds, never waits and asks no shared
+  /// store, for callers that have another kernel to run meanwhile.
   KernelRef lookup(const Key &);
 
   Counters counters() const;

@@ -57,10 +57,10 @@ struct Remote::Uploads {
   std::mutex mutex;
   PutReport report; ///< empty once nobody listens
 
-  void end(const std::string &problem) {
+  void end(const std::string &problem, bool answered) {
     std::unique_lock lock(mutex);
     if (report)
-      report(problem);
+      report(problem, answered);
   }
 };
 
@@ -116,7 +116,7 @@ bool Remote::put(const std::string &digest, Bytes entry) {
   const std::string name = nameOf(digest), url = urlOf(digest);
   auto uploads = uploads_;
   if (bytes > mostRemoteBytes || uploads->waitingBytes + bytes > mostWaitingBytes) {
-    uploads->end(fmt::format("{}: {} bytes are too many to store at once", name, bytes));
+    uploads->end(fmt::format("{}: {} bytes are too many to store at once", name, bytes), true);
     return true;
   }
   uploads->waitingBytes += bytes;
@@ -126,23 +126,24 @@ bool Remote::put(const std::string &digest, Bytes entry) {
   const HttpRequest makeFolder{HttpMethod::MakeCollection, url.substr(0, url.rfind('/') + 1),
                                nullptr, deadline};
   enum class Step { First, Folder, Second };
-  client_.send(
-      upload, [=, step = Step::First](HttpReply reply) mutable -> std::optional<HttpRequest> {
-        // WebDAV's "there is no such folder". Whether making it works (another process may
-        // have been first) the second try tells.
-        if (step == Step::First && reply.status == 409) {
-          step = Step::Folder;
-          return makeFolder;
-        }
-        if (step == Step::Folder) {
-          step = Step::Second;
-          return upload;
-        }
-        uploads->waitingBytes -= bytes;
-        uploads->breaker.report(isSuccess(reply));
-        uploads->end(isSuccess(reply) ? "" : fmt::format("{}: {}", name, problemOf(reply)));
-        return std::nullopt;
-      });
+  client_.send(upload,
+               [=, step = Step::First](HttpReply reply) mutable -> std::optional<HttpRequest> {
+                 // WebDAV's "there is no such folder". Whether making it works (another process may
+                 // have been first) the second try tells.
+                 if (step == Step::First && reply.status == 409) {
+                   step = Step::Folder;
+                   return makeFolder;
+                 }
+                 if (step == Step::Folder) {
+                   step = Step::Second;
+                   return upload;
+                 }
+                 uploads->waitingBytes -= bytes;
+                 uploads->breaker.report(isSuccess(reply));
+                 uploads->end(isSuccess(reply) ? "" : fmt::format("{}: {}", name, problemOf(reply)),
+                              reply.status != 0);
+                 return std::nullopt;
+               });
   return true;
 }
 

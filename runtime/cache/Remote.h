@@ -48,9 +48,9 @@ private:
 
 class Remote {
 public:
-  /// Told how each put() ended, "" for well. Called from another thread, and not after the end of
-  /// the object.
-  using PutReport = std::function<void(const std::string &problem)>;
+  /// Told how each put() ended, "" for well; `answered`: it is not that the store was out of reach.
+  /// Called from another thread, and not after the end of the object.
+  using PutReport = std::function<void(const std::string &problem, bool answered)>;
 
   Remote(const RemoteOptions &, PutReport);
   ~Remote();

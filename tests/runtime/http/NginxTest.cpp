@@ -155,7 +155,7 @@ TEST_CASE("The documented server takes entries from its network and nothing else
     REQUIRE(stat((nginx.root() + entry).c_str(), &status) == 0);
     CHECK((status.st_mode & 0777) == 0644);
   }
-  Nginx elsewhere({{"10.0.0.0/8", "192.0.2.0/24"}}); // we are not in its network
+  Nginx elsewhere(Nginx::Replacements{{"10.0.0.0/8", "192.0.2.0/24"}}); // we are not in its network
   CHECK(statusOf(HttpMethod::Put, elsewhere.url() + entry) == 403);
   CHECK(statusOf(HttpMethod::Get, elsewhere.url() + entry) == 404);
 }
@@ -163,7 +163,7 @@ TEST_CASE("The documented server takes entries from its network and nothing else
 TEST_CASE("A store that takes nothing is still read, with one warning") {
   if (!Nginx::isThere())
     return;
-  Nginx nginx({{"10.0.0.0/8", "192.0.2.0/24"}});
+  Nginx nginx(Nginx::Replacements{{"10.0.0.0/8", "192.0.2.0/24"}});
   TempDir dir, filled;
   callOnce(optionsFor(filled.path()), "old");
   std::filesystem::create_directories(std::filesystem::path(nginx.entry("old")).parent_path());
@@ -201,7 +201,7 @@ TEST_CASE("TLS: a certificate has to be known, and nobody leads to an unencrypte
   const std::string secure = fmt::format("listen 8080 ssl;\n  ssl_certificate {};\n"
                                          "  ssl_certificate_key {};",
                                          certificate, key);
-  Nginx store({{"listen 8080;", secure}});
+  Nginx store(Nginx::Replacements{{"listen 8080;", secure}});
   Nginx leading(
       {{"listen 8080;", secure},
        {"location / { return 404; }", fmt::format("return 302 {}$request_uri;", open.url())}});

@@ -181,7 +181,7 @@ bool Nginx::isThere() {
   return there;
 }
 
-Nginx::Nginx(const std::vector<std::pair<std::string, std::string>> &replacements) {
+Nginx::Nginx(const Replacements &replacements) {
   ::close(bindFree(port_));
   std::string block = documentedBlock();
   auto replace = [&](const std::string &from, const std::string &to) {

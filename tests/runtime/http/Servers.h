@@ -57,8 +57,10 @@ class Nginx {
 public:
   static bool isThere(); ///< or says that the test is skipped
 
-  /// `replacements`: of texts in the block, each of which must be there.
-  explicit Nginx(const std::vector<std::pair<std::string, std::string>> &replacements = {});
+  /// Of texts in the block, each of which must be there.
+  using Replacements = std::vector<std::pair<std::string, std::string>>;
+
+  explicit Nginx(const Replacements &replacements = {});
   ~Nginx();
   Nginx(const Nginx &) = delete;
   Nginx &operator=(const Nginx &) = delete;

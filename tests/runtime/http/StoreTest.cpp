@@ -6,6 +6,10 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fmt/format.h>
+#include <glob.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
 
 using namespace attune;
 using namespace attune::cache;
@@ -340,4 +344,44 @@ TEST_CASE("What is too large to be read back is not stored, with one warning") {
   CHECK(methodsOf(server) == std::vector<std::string>{"GET"});
   CHECK(cache.counters().remoteErrors == 1);
   CHECK(warnings.size() == 1);
+}
+
+TEST_CASE("Where libcurl cannot be loaded: run by the next case", "[.without-libcurl]") {
+  RawServer server([](int c, const SeenRequest &) { reply(c, 404); });
+  TempDir dir;
+  std::mutex mutex; // uploads warn from the network's thread
+  std::vector<std::string> warnings;
+  Options options = sharing(dir.path(), server.url());
+  options.warn = [&](const std::string &text) {
+    std::unique_lock lock(mutex);
+    warnings.push_back(text);
+  };
+  Cache cache(options);
+  for (const char *name : {"1", "2", "3", "4", "5"})
+    REQUIRE(isImageOf(cache.getOrBuild(keyOf(name), builderOf(name)), name));
+  REQUIRE(server.requests().empty());
+  REQUIRE(cache.counters().remoteHits == 0);
+  REQUIRE(warnings.size() == 1);
+  REQUIRE(warnings[0].find("libcurl cannot be loaded") != std::string::npos);
+}
+
+TEST_CASE("Without libcurl kernels are built, with a warning that says so") {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  Child child([&] {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      return skipped;
+    glob_t found = {};
+    if (glob("/usr/lib/*/libcurl*.so.4.*", 0, nullptr, &found) != 0)
+      return skipped;
+    for (size_t i = 0; i < found.gl_pathc; ++i)
+      if (mount("/dev/null", found.gl_pathv[i], nullptr, MS_BIND, nullptr) != 0)
+        return skipped;
+    execl(self.c_str(), self.c_str(), "[.without-libcurl]", nullptr);
+    return 1;
+  });
+  const int end = child.wait();
+  if (end == skipped)
+    WARN("skipped: this process may not hide libcurl from a child");
+  else
+    CHECK(end == 0);
 }
