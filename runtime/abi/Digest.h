@@ -2,6 +2,7 @@
 // same
 // ("ab" + "c" against "a" + "bc"): each field is hashed as name, 0x1f, length, 0x1f, bytes.
 #pragma once
+#include "runtime/abi/Sha256.h"
 #include <array>
 #include <cstdint>
 #include <string>
@@ -17,9 +18,8 @@ public:
   std::string hex(); ///< finishes; 64 lower-case hex digits
 
 private:
-  void block(const uint8_t *p);
-  std::array<uint32_t, 8> state_;
-  std::array<uint8_t, 64> buffer_{};
+  Sha256State state_;
+  std::array<uint8_t, sha256BlockBytes> buffer_{};
   uint64_t length_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // The order of the layers, and what happens on a miss.
 #include "runtime/cache/Cache.h"
 #include "runtime/cache/Lease.h"
+#include "runtime/cache/Remote.h"
 #include <algorithm>
 #include <exception>
 #include <fmt/format.h>
@@ -45,7 +46,18 @@ Cache::Cache(Options options)
   }
   if (!options_.startWarning.empty())
     warnOnce(Trouble::Start, options_.startWarning);
+  if (options_.mode != Mode::Off && !options_.remote.url.empty())
+    remote_ = std::make_unique<Remote>(
+        options_.remote, [this](const std::string &problem, bool answered) {
+          ++(problem.empty() ? count_.remotePuts : count_.remoteErrors);
+          // A store out of reach is one kind of trouble, in whichever direction it shows.
+          if (!problem.empty())
+            warnOnce(answered ? Trouble::Store : Trouble::Remote,
+                     fmt::format("{}; what is built here is not shared", problem));
+        });
 }
+
+Cache::~Cache() = default;
 
 void Cache::warnOnce(Trouble trouble, const std::string &text) {
   if (options_.warn && !warned_[size_t(trouble)].exchange(true))
@@ -80,9 +92,10 @@ Result<KernelRef> Cache::loadOrBuild(const Key &key, const Build &build) {
   if (KernelRef kernel = loadFromLayers(key))
     return kernel;
   ++count_.misses;
-  if (!options_.mayBuild)
+  if (!options_.mayBuild && !remote_)
     return forbidden(key);
-  return mayPublish() && !noLocks_ ? buildUnderLease(key, build) : this->build(key, build, nullptr);
+  return mayPublish() && !noLocks_ ? buildUnderLease(key, build)
+                                   : fetchOrBuild(key, build, nullptr);
 }
 
 KernelRef Cache::loadFromLayers(const Key &key) {
@@ -100,7 +113,10 @@ KernelRef Cache::loadFromLayers(const Key &key) {
 }
 
 KernelRef Cache::loadFrom(const Directory &layer, const Key &key, bool counting) {
-  Entry entry = layer.load(key);
+  return judge(layer.load(key), counting);
+}
+
+KernelRef Cache::judge(Entry entry, bool counting) {
   if (entry.state == EntryState::Good)
     return share(std::move(entry.image));
   if (entry.state == EntryState::Missing || !counting)
@@ -123,7 +139,7 @@ Result<KernelRef> Cache::buildUnderLease(const Key &key, const Build &build) {
       ++count_.served;
       return kernel;
     }
-    return this->build(key, build, &lease);
+    return fetchOrBuild(key, build, &lease);
   }
   case LeaseState::Served:
     ++count_.served;
@@ -133,16 +149,16 @@ Result<KernelRef> Cache::buildUnderLease(const Key &key, const Build &build) {
     warnOnce(Trouble::Waiting,
              fmt::format("waited {} ms for {}, which builds {} ({}); building it here as well",
                          options_.waitLimit.count(), lease.holder(), nameOf(key), lease.path()));
-    return this->build(key, build, nullptr);
+    return fetchOrBuild(key, build, nullptr);
   case LeaseState::NoFile: // the same trouble as not being able to write entries: one warning
     warnOnce(Trouble::Unwritable,
              fmt::format("{}; kernels that are built now are not kept", lease.problem()));
-    return this->build(key, build, nullptr);
+    return fetchOrBuild(key, build, nullptr);
   case LeaseState::NoLocks:
     noLocks_ = true;
     warnOnce(Trouble::Lease,
              fmt::format("{}; processes do not wait for each other's kernels", lease.problem()));
-    return this->build(key, build, nullptr);
+    return fetchOrBuild(key, build, nullptr);
   }
   return Error{ErrorCode::Internal, "a lease in no state"};
 }
@@ -157,30 +173,71 @@ KernelRef Cache::lookLonger(const Key &key) {
   return nullptr;
 }
 
-Result<KernelRef> Cache::build(const Key &key, const Build &build, Lease *lease) {
+/// What is left when no directory has it, in the order of cost.
+Result<KernelRef> Cache::fetchOrBuild(const Key &key, const Build &build, Lease *lease) {
+  Bytes entry;
+  if (KernelRef kernel = fetch(key, entry)) {
+    publish(key, entry, lease);
+    return kernel;
+  }
+  if (!options_.mayBuild)
+    return forbidden(key);
   ++count_.builds;
   Result<KernelImage> image = build();
   if (!image)
     return image.error();
-  if (mayPublish()) {
-    if (lease)
-      lease->publishing();
-    if (!publish(key, *image) && lease)
-      lease->failed();
-  }
+  const bool shares = remote_ && options_.remote.mayWrite && options_.mode == Mode::On;
+  if (mayPublish() || shares)
+    entry = encodeEntry(key.text(), *image);
+  publish(key, entry, lease);
+  if (shares && !remote_->put(key.digest(), std::move(entry)))
+    ++count_.remoteSkips;
   return share(std::move(*image));
 }
 
-bool Cache::publish(const Key &key, const KernelImage &image) {
-  if (auto done = user_->publish(key, image); !done) {
+KernelRef Cache::fetch(const Key &key, Bytes &entry) {
+  if (!remote_)
+    return nullptr;
+  RemoteReply reply = remote_->get(key.digest());
+  switch (reply.state) {
+  case RemoteState::Off:
+    ++count_.remoteSkips;
+    return nullptr;
+  case RemoteState::Miss:
+    ++count_.remoteMisses;
+    return nullptr;
+  case RemoteState::Failed:
+    ++count_.remoteErrors;
+    warnOnce(Trouble::Remote, fmt::format("{}; kernels are built without it", reply.problem));
+    return nullptr;
+  case RemoteState::Answered:
+    break;
+  }
+  Entry decoded = decodeEntry(reply.body, key.text());
+  if (decoded.state != EntryState::Good)
+    decoded.reason = fmt::format("{}: {}", remote_->nameOf(key.digest()), decoded.reason);
+  KernelRef kernel = judge(std::move(decoded), true);
+  count_.remoteHits += kernel != nullptr;
+  entry = std::move(reply.body);
+  return kernel;
+}
+
+/// To the user's directory. Those who wait for the lease are told first (Notes.h).
+void Cache::publish(const Key &key, std::span<const uint8_t> entry, Lease *lease) {
+  if (!mayPublish())
+    return;
+  if (lease)
+    lease->publishing();
+  if (auto done = user_->publish(key.digest(), entry); !done) {
     ++count_.unpublished;
     warnOnce(Trouble::Unwritable,
              fmt::format("{}; kernels that are built now are not kept", done.error().message));
-    return false;
+    if (lease)
+      lease->failed();
+    return;
   }
   ++count_.published;
-  keepHouse(image.codeObject.size());
-  return true;
+  keepHouse(entry.size());
 }
 
 void Cache::keepHouse(uint64_t newBytes) {
@@ -201,6 +258,8 @@ Error Cache::forbidden(const Key &key) {
     text += fmt::format("; searched {}", user_->path());
   for (const Directory &layer : base_)
     text += fmt::format(", {}", layer.path());
+  if (remote_)
+    text += fmt::format(", {}", remote_->nameOf(key.digest()));
   if (!key.command().empty())
     text += fmt::format("\nbuild it with: {}", key.command());
   return Error{ErrorCode::NotFound, text + nearestEntry(key)};

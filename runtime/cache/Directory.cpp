@@ -119,14 +119,13 @@ int Directory::tryPublish(const std::string &digest, std::span<const uint8_t> by
   return ops_.syncDir(path_);
 }
 
-Result<void> Directory::publish(const Key &key, const KernelImage &image) const {
-  const Bytes bytes = encodeEntry(key.text(), image);
+Result<void> Directory::publish(const std::string &digest, std::span<const uint8_t> entry) const {
   std::string blame;
-  int error = tryPublish(key.digest(), bytes, blame);
+  int error = tryPublish(digest, entry, blame);
   if (error == ENOENT) { // the first entry, or someone removed the directory under us
     if (int failed = ops_.makeDirs(path_))
       return ioError(path_, failed);
-    error = tryPublish(key.digest(), bytes, blame);
+    error = tryPublish(digest, entry, blame);
   }
   if (error)
     return ioError(blame, error);

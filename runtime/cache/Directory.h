@@ -48,8 +48,9 @@ public:
   std::string entryPath(const std::string &digest) const;
 
   Entry load(const Key &) const;
-  /// Errors: Io, with the file and the system's reason; nothing half-written stays behind.
-  Result<void> publish(const Key &, const KernelImage &) const;
+  /// Makes the bytes of an entry the file of this digest. Errors: Io, with the file and the
+  /// system's reason; nothing half-written stays behind.
+  Result<void> publish(const std::string &digest, std::span<const uint8_t> entry) const;
 
   /// Makes a network file system look again at what is in the directory.
   void refresh() const;

@@ -1,5 +1,6 @@
 // Reads the environment.
 #include "runtime/cache/Options.h"
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -82,7 +83,53 @@ void splitList(const std::string &list, std::vector<std::string> &out) {
   }
 }
 
+/// http or https, a host, and nothing behind the path: entries' names are put there. The message
+/// must not show a password.
+bool isStoreUrl(const std::string &url) {
+  const size_t host = url.starts_with("http://") ? 7 : url.starts_with("https://") ? 8 : 0;
+  const std::string_view rest = std::string_view(url).substr(host);
+  return host != 0 && !rest.empty() && rest.front() != '/' && rest.front() != ':' &&
+         std::all_of(rest.begin(), rest.end(),
+                     [](char c) { return c > ' ' && c < 127 && c != '?' && c != '#'; });
+}
+
+Result<void> readRemote(const Environment &get, RemoteOptions &remote) {
+  const auto url = get(ATTUNE_CACHE_URL);
+  if (!url)
+    return {};
+  if (!isStoreUrl(*url))
+    return illegal(ATTUNE_CACHE_URL, withoutPassword(*url));
+  remote.url = url->substr(0, url->find_last_not_of('/') + 1);
+  remote.caFile = get(ATTUNE_CACHE_URL_CA).value_or("");
+  remote.token = get(ATTUNE_CACHE_URL_TOKEN).value_or("");
+  if (!std::all_of(remote.token.begin(), remote.token.end(),
+                   [](char c) { return c > ' ' && c < 127; }))
+    return illegal(ATTUNE_CACHE_URL_TOKEN, "...");
+  if (auto mode = get(ATTUNE_CACHE_URL_MODE)) {
+    remote.mayWrite = *mode == "readwrite";
+    if (!remote.mayWrite && *mode != "read")
+      return illegal(ATTUNE_CACHE_URL_MODE, *mode);
+  }
+  if (auto timeout = get(ATTUNE_CACHE_URL_TIMEOUT)) {
+    int value = 0;
+    const char *last = timeout->data() + timeout->size();
+    auto [end, failed] = std::from_chars(timeout->data(), last, value);
+    if (failed != std::errc() || end != last || value < 1 || value > 600'000)
+      return illegal(ATTUNE_CACHE_URL_TIMEOUT, *timeout);
+    remote.timeout = std::chrono::milliseconds(value);
+  }
+  return {};
+}
+
 } // namespace
+
+std::string withoutPassword(const std::string &url) {
+  const size_t scheme = url.find("://");
+  const size_t host = scheme == std::string::npos ? 0 : scheme + 3;
+  const size_t user = url.rfind('@', url.find('/', host));
+  return user == std::string::npos || user < host ? url
+                                                  : url.substr(0, host) + url.substr(user + 1);
+}
 
 const std::vector<Variable> &variables() {
   static const std::vector<Variable> table = {
@@ -140,6 +187,8 @@ Result<Options> optionsFromEnvironment(const Environment &environment) {
   }
   if (options.mode == Mode::Off)
     return options;
+  if (auto read = readRemote(get, options.remote); !read)
+    return read.error();
   if (auto base = get(ATTUNE_CACHE_BASE))
     splitList(*base, options.base);
   if (auto directory = get(ATTUNE_CACHE_DIR))

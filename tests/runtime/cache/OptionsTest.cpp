@@ -25,7 +25,7 @@ Result<Options> read(const std::map<std::string, std::string> &values) {
 
 TEST_CASE("docs/cache.md has a row for each variable, as the table says") {
   const std::string page = readText(ATTUNE_SOURCE_DIR "/docs/cache.md");
-  REQUIRE(variables().size() == 5);
+  REQUIRE(variables().size() == 10);
   for (const Variable &v : variables()) {
     const std::string row =
         fmt::format("| `{}` | {} | {} | {} |", v.name, v.values, v.initial, v.help);
@@ -57,6 +57,56 @@ TEST_CASE("Each variable has its effect; empty is unset") {
   CHECK(read({{"HOME", "/h"}, {"XDG_CACHE_HOME", "relative"}})->directory == "/h/.cache/attune");
   CHECK(read({{"ATTUNE_CACHE_DIR", "here"}})->directory == fs::current_path().string() + "/here");
   CHECK(read({{"ATTUNE_CACHE", "off"}, {"HOME", "/home/a"}})->directory.empty());
+}
+
+TEST_CASE("The variables of the shared tier") {
+  auto options = read({{"HOME", "/home/a"},
+                       {"ATTUNE_CACHE_URL", "https://me:word@store:8443/attune/v1//"},
+                       {"ATTUNE_CACHE_URL_CA", "/etc/ca.pem"},
+                       {"ATTUNE_CACHE_URL_MODE", "readwrite"},
+                       {"ATTUNE_CACHE_URL_TIMEOUT", "150"},
+                       {"ATTUNE_CACHE_URL_TOKEN", "abc"}});
+  REQUIRE(options);
+  CHECK(options->remote.url == "https://me:word@store:8443/attune/v1");
+  CHECK(options->remote.caFile == "/etc/ca.pem");
+  CHECK(options->remote.mayWrite);
+  CHECK(options->remote.timeout == std::chrono::milliseconds(150));
+  CHECK(options->remote.token == "abc");
+  auto plain = read({{"HOME", "/home/a"}, {"ATTUNE_CACHE_URL", "http://s"}});
+  CHECK(plain->remote.url == "http://s");
+  CHECK_FALSE(plain->remote.mayWrite);
+  CHECK(plain->remote.timeout == std::chrono::milliseconds(2000));
+  CHECK(read({{"HOME", "/home/a"}})->remote.url.empty());
+  CHECK(read({{"ATTUNE_CACHE", "off"}, {"ATTUNE_CACHE_URL", "http://s"}})->remote.url.empty());
+  for (auto [name, value] : {std::pair("ATTUNE_CACHE_URL", "ftp://host"),
+                             {"ATTUNE_CACHE_URL", "http://"},
+                             {"ATTUNE_CACHE_URL", "http:///path"},
+                             {"ATTUNE_CACHE_URL", "http://host/a b"},
+                             {"ATTUNE_CACHE_URL", "http://host/a?b"},
+                             {"ATTUNE_CACHE_URL_MODE", "write"},
+                             {"ATTUNE_CACHE_URL_TIMEOUT", "0"},
+                             {"ATTUNE_CACHE_URL_TIMEOUT", "2s"},
+                             {"ATTUNE_CACHE_URL_TIMEOUT", "600001"}}) {
+    auto wrong = read({{"HOME", "/h"}, {"ATTUNE_CACHE_URL", "http://host"}, {name, value}});
+    // A map keeps the first of a name.
+    if (name == std::string("ATTUNE_CACHE_URL"))
+      wrong = read({{"HOME", "/h"}, {name, value}});
+    REQUIRE_FALSE(wrong);
+    CHECK(wrong.error().message.find(fmt::format("{}={}: legal values are ", name, value)) == 0);
+  }
+}
+
+TEST_CASE("Messages about the shared tier show no secrets") {
+  auto url = read({{"HOME", "/h"}, {"ATTUNE_CACHE_URL", "http://me:word@host/a b"}});
+  REQUIRE_FALSE(url);
+  CHECK(url.error().message.find("ATTUNE_CACHE_URL=http://host/a b: ") == 0);
+  auto token = read({{"HOME", "/h"},
+                     {"ATTUNE_CACHE_URL", "http://host"},
+                     {"ATTUNE_CACHE_URL_TOKEN", "two words"}});
+  REQUIRE_FALSE(token);
+  CHECK(token.error().message.find("words") == std::string::npos);
+  CHECK(withoutPassword("https://host/a@b") == "https://host/a@b");
+  CHECK(withoutPassword("https://u:p@w@host/a") == "https://host/a");
 }
 
 TEST_CASE("A wrong value is refused with the variable and its legal values") {
