@@ -30,6 +30,7 @@ LAYERS = {
     "runtime/launch": (ABI + ["runtime/device"], False),
     "runtime/exec": (ABI + ["runtime/sim", "runtime/launch"], False),
     "runtime/hip": (ABI + ["runtime/sim", "runtime/launch"], False),
+    "runtime/api": (ABI + ["runtime/cache", "runtime/compile", "runtime/device", "runtime/launch", "runtime/include", "compiler/spec"], False),
     "compiler/spec": (ABI, False),
     "compiler/layout": (ABI, False),
     "compiler/target": (ABI + ["compiler/layout"], False),

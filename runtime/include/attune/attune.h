@@ -215,8 +215,10 @@ typedef enum attune_dtype {
   ATTUNE_F32 = 3,
   ATTUNE_I32 = 4,
   ATTUNE_I64 = 5,
-  ATTUNE_I8 = 6,
-  ATTUNE_U8 = 7
+  ATTUNE_I16 = 6,
+  ATTUNE_I8 = 7,
+  ATTUNE_U8 = 8,
+  ATTUNE_BOOL = 9 /* a byte, 0 or 1 */
 } attune_dtype;
 
 #define ATTUNE_MAX_RANK 8
