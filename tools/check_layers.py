@@ -59,6 +59,8 @@ CHIP_HOMES = {
     "compiler/target/": "the table of chips",
     "compiler/include/attune/Compiler.h": "the default of an option",
     "compiler/lower/Lower.h": "the default of an option",
+    "runtime/abi/CodeObjectTarget.cpp": "an example of a target id",
+    "runtime/abi/Processors.def": "the table of ELF's machine numbers",
     "runtime/device/": "what a device is",
     "runtime/include/": "the manual names the chips it serves",
     "runtime/hip/": "what the simulated device says of itself",

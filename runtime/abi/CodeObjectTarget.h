@@ -9,7 +9,7 @@
 //   gfx950:xnack-          runs
 //   gfx950:xnack+          refused: xnack is off
 //   gfx942                 refused: another processor
-//   gfx9-4-generic         runs, if the device's library knows generic targets
+//   gfx9-4-generic         may run: it is for the device's library to say
 #pragma once
 #include "runtime/abi/Result.h"
 #include <cstdint>

@@ -13,6 +13,9 @@ namespace {
 
 constexpr int n = 300;
 
+/// The library reads it when it is first called.
+const bool twoDevices = setenv("ATTUNE_HIP_DEVICES", "2", 1) == 0;
+
 std::unique_ptr<Device> open(int ordinal = 0) {
   auto device = makeHipDevice(ordinal, ATTUNE_HIP_LIBRARY);
   INFO((device ? "" : device.error().message));
@@ -212,4 +215,55 @@ TEST_CASE("hip device: a fault in a kernel is the launch's error") {
   CHECK_THAT(launched.error().message, Contains("hipErrorLaunchFailure"));
   CHECK_FALSE(device->synchronize());
   REQUIRE(hip("hipDeviceReset") == success);
+}
+
+TEST_CASE("hip device: two devices, each with its own memory, code and faults") {
+  REQUIRE(twoDevices);
+  StderrCapture quiet;
+  auto first = open(0), second = open(1);
+  CHECK(second->name() == "hip:1");
+  Adder add0(*first), add1(*second);
+  std::vector<float> ten(n, 10);
+  REQUIRE(second->copyIn(add1.a, ten.data(), n * sizeof(float)));
+  for (int current : {0, 1}) { // whichever the caller has current
+    REQUIRE(hip("hipSetDevice", current) == success);
+    REQUIRE(add1.launch());
+    REQUIRE(add0.launch());
+    CHECK(add0.result() == std::vector<float>(n, 3.5f));
+    CHECK(add1.result() == std::vector<float>(n, 12));
+    int now = -1;
+    REQUIRE(hip("hipGetDevice", &now) == success);
+    CHECK(now == current);
+  }
+  REQUIRE(hip("hipSetDevice", 0) == success);
+
+  Pointer stream = nullptr; // of device 0
+  REQUIRE(hip("hipStreamCreate", &stream) == success);
+  CHECK_THAT(add1.launch(stream).error().message, Contains("hipErrorInvalidHandle"));
+  CHECK(add0.launch(stream));
+  hip("hipStreamDestroy", stream);
+
+  add1.b = add0.b; // memory of the other device: no peer access
+  CHECK_THAT(add1.launch().error().message, Contains("hipErrorLaunchFailure"));
+  CHECK_FALSE(second->synchronize());
+  CHECK(add0.launch());
+  REQUIRE(hip("hipSetDevice", 1) == success);
+  REQUIRE(hip("hipDeviceReset") == success);
+  REQUIRE(hip("hipSetDevice", 0) == success);
+  CHECK(second->synchronize());
+  CHECK(add0.result() == std::vector<float>(n, 3.5f));
+}
+
+TEST_CASE("hip device: a thread of its own starts on device 0 and launches on device 1") {
+  auto device = open(1);
+  Adder add(*device);
+  bool launched = false;
+  int after = -1;
+  std::thread([&] {
+    launched = bool(add.launch()) && bool(device->synchronize());
+    hip("hipGetDevice", &after);
+  }).join();
+  CHECK(launched);
+  CHECK(after == 0);
+  CHECK(add.result() == std::vector<float>(n, 3.5f));
 }
