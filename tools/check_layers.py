@@ -26,6 +26,7 @@ LAYERS = {
     "runtime/include": ([], False),  # what a C program sees
     "runtime/compile": (ABI + ["runtime/cache", "compiler/spec"], False),  # keys are made from specs; no LLVM
     "runtime/sim": (ABI, False),  # must run foreign kernels: knows nothing of our compiler
+    "runtime/comgr": (ABI, False),
     "runtime/device": (ABI + ["runtime/sim"], False),
     "runtime/launch": (ABI + ["runtime/device"], False),
     "runtime/exec": (ABI + ["runtime/sim", "runtime/launch"], False),

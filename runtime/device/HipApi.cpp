@@ -1,5 +1,5 @@
 #include "runtime/device/HipApi.h"
-#include "runtime/device/SharedLibrary.h"
+#include "runtime/abi/SharedLibrary.h"
 #include <array>
 #include <cstdlib>
 #include <cstring>

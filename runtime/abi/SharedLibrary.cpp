@@ -1,4 +1,4 @@
-#include "runtime/device/SharedLibrary.h"
+#include "runtime/abi/SharedLibrary.h"
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fmt/format.h>
