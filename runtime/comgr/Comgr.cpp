@@ -1,10 +1,12 @@
 #include "runtime/comgr/Comgr.h"
 #include "runtime/abi/SharedLibrary.h"
+#include "runtime/comgr/Isolated.h"
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <mutex>
 #include <set>
+#include <sstream>
 
 namespace attune {
 namespace {
@@ -17,6 +19,30 @@ enum DataKind : int { Log = 5, Relocatable = 7, Executable = 8 };
 
 /// AMD_COMGR_ACTION_LINK_RELOCATABLE_TO_EXECUTABLE: comgr 3 dropped two actions before it.
 constexpr int linkAction(size_t major) { return major >= 3 ? 7 : 9; }
+
+constexpr std::chrono::seconds timeLimit{30}; ///< of one call; a link takes milliseconds
+
+/// One kernel a line: the numbers, then the name.
+Bytes toBytes(const std::vector<KernelMetadata> &kernels) {
+  std::string text;
+  for (const KernelMetadata &k : kernels)
+    text += fmt::format("{} {} {} {} {} {} {} {}\n", k.kernargBytes, k.vgprs, k.agprs, k.sgprs,
+                        k.ldsBytes, k.scratchBytes, k.maxThreads, k.name);
+  return {text.begin(), text.end()};
+}
+
+std::vector<KernelMetadata> fromBytes(const Bytes &bytes) {
+  std::istringstream in(std::string(bytes.begin(), bytes.end()));
+  std::vector<KernelMetadata> kernels;
+  KernelMetadata k;
+  while (in >> k.kernargBytes >> k.vgprs >> k.agprs >> k.sgprs >> k.ldsBytes >> k.scratchBytes >>
+         k.maxThreads) {
+    in.get(); // the space before the name
+    std::getline(in, k.name);
+    kernels.push_back(k);
+  }
+  return kernels;
+}
 
 std::mutex &comgrMutex() {
   static std::mutex mutex;
@@ -209,10 +235,16 @@ Result<std::vector<uint8_t>> Comgr::link(std::span<const uint8_t> relocatable) c
   if (target->linked)
     return Error{ErrorCode::InvalidArgument, "code object: it is linked already"};
   std::lock_guard lock(comgrMutex());
+  return runIsolated(fmt::format("{} linking for {}", name(), target->id.text()), timeLimit,
+                     [&] { return linkHere(relocatable, target->id); });
+}
+
+Result<std::vector<uint8_t>> Comgr::linkHere(std::span<const uint8_t> relocatable,
+                                             const TargetId &id) const {
   Objects objects(*this);
   uint64_t input = objects.set(), output = objects.set(), info = objects.info();
   uint64_t data = objects.data(Relocatable, relocatable);
-  std::string isa = std::string(isaPrefix) + target->id.text();
+  std::string isa = std::string(isaPrefix) + id.text();
   objects.check("data_set_add", [&] { return api_->data_set_add(input, data); });
   objects.check("action_info_set_isa_name",
                 [&] { return api_->action_info_set_isa_name(info, isa.c_str()); });
@@ -225,9 +257,8 @@ Result<std::vector<uint8_t>> Comgr::link(std::span<const uint8_t> relocatable) c
   std::vector<char> linked = objects.result(output, Executable);
   if (objects.error() || linked.empty()) {
     std::vector<char> log = objects.result(output, Log);
-    return Error{ErrorCode::Device,
-                 fmt::format("{} does not link this object for {}: {}", name(), target->id.text(),
-                             trimmed({log.begin(), log.end()}))};
+    return Error{ErrorCode::Device, fmt::format("{} does not link this object for {}: {}", name(),
+                                                id.text(), trimmed({log.begin(), log.end()}))};
   }
   return std::vector<uint8_t>(linked.begin(), linked.end());
 }
@@ -237,9 +268,17 @@ Result<std::vector<KernelMetadata>> Comgr::kernels(std::span<const uint8_t> code
   if (!target)
     return target.error();
   std::lock_guard lock(comgrMutex());
+  auto read = runIsolated(name() + " reading metadata", timeLimit, [&]() -> Result<Bytes> {
+    auto kernels = kernelsHere(codeObject, target->linked);
+    return kernels ? Result<Bytes>(toBytes(*kernels)) : kernels.error();
+  });
+  return read ? Result<std::vector<KernelMetadata>>(fromBytes(*read)) : read.error();
+}
+
+Result<std::vector<KernelMetadata>> Comgr::kernelsHere(std::span<const uint8_t> codeObject,
+                                                       bool linked) const {
   Objects objects(*this);
-  uint64_t root =
-      objects.metadata(objects.data(target->linked ? Executable : Relocatable, codeObject));
+  uint64_t root = objects.metadata(objects.data(linked ? Executable : Relocatable, codeObject));
   uint64_t list = objects.value(root, "amdhsa.kernels");
   size_t count = 0;
   if (list)

@@ -4,9 +4,9 @@
 //   auto comgr = Comgr::open();
 //   if (comgr && comgr->knows("gfx950")) executable = comgr->link(relocatable);
 //
-// comgr knows the chips of its release and no later ones: asked for another, it is not tried. It
-// runs LLVM within this process and trusts the tables of what it is given, so both functions check
-// the object's headers first (runtime/abi/CodeObjectTarget.h).
+// comgr knows the chips of its release and no later ones: asked for another, it is not tried.
+// Given a damaged object it may crash, so it works in a child process (Isolated.h): a few
+// milliseconds a call, which compiling has time for.
 //
 // Thread safety: any thread; calls follow one another, as LLVM's linker has state of its own.
 #pragma once
@@ -50,6 +50,8 @@ private:
   class Objects;
   Result<void> readProcessors();
   Result<CodeObjectTarget> accept(std::span<const uint8_t>) const;
+  Result<std::vector<uint8_t>> linkHere(std::span<const uint8_t>, const TargetId &) const;
+  Result<std::vector<KernelMetadata>> kernelsHere(std::span<const uint8_t>, bool linked) const;
   Error failure(int status, const std::string &call) const;
 
   std::shared_ptr<const Api> api_;
