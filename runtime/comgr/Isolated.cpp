@@ -14,12 +14,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The message: how it ended, then that many bytes.
+/// The message: how it ended, then that many bytes. No padding: the whole struct travels.
 struct Header {
   uint64_t bytes = 0;
   int32_t errorCode = 0;
-  uint8_t good = 0;
+  int32_t good = 0;
 };
+static_assert(sizeof(Header) == 16);
 
 void writeAll(int fd, const void *data, size_t bytes) {
   auto *at = static_cast<const char *>(data);
@@ -46,7 +47,6 @@ void writeAll(int fd, const void *data, size_t bytes) {
   }
   Result<Bytes> result = work();
   Header header;
-  std::memset(&header, 0, sizeof header); // its padding travels too
   header.good = bool(result);
   header.bytes = result ? result->size() : result.error().message.size();
   header.errorCode = result ? 0 : int32_t(result.error().code);
