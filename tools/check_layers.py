@@ -26,6 +26,7 @@ LAYERS = {
     "runtime/include": ([], False),  # what a C program sees
     "runtime/compile": (ABI + ["runtime/cache", "compiler/spec"], False),  # keys are made from specs; no LLVM
     "runtime/sim": (ABI, False),  # must run foreign kernels: knows nothing of our compiler
+    "runtime/comgr": (ABI, False),
     "runtime/device": (ABI + ["runtime/sim"], False),
     "runtime/launch": (ABI + ["runtime/device"], False),
     "runtime/exec": (ABI + ["runtime/sim", "runtime/launch"], False),
@@ -60,6 +61,8 @@ CHIP_HOMES = {
     "compiler/target/": "the table of chips",
     "compiler/include/attune/Compiler.h": "the default of an option",
     "compiler/lower/Lower.h": "the default of an option",
+    "runtime/abi/CodeObjectTarget.cpp": "an example of a target id",
+    "runtime/abi/Processors.def": "the table of ELF's machine numbers",
     "runtime/device/": "what a device is",
     "runtime/include/": "the manual names the chips it serves",
     "runtime/hip/": "what the simulated device says of itself",

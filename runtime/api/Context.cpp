@@ -1,5 +1,6 @@
 #include "runtime/api/Context.h"
 #include "compiler/spec/Spec.h"
+#include "runtime/device/Devices.h"
 #include "runtime/device/SimDevice.h"
 #include "runtime/launch/File.h"
 #include <algorithm>
@@ -76,9 +77,17 @@ Result<ContextOptions> contextOptionsFromEnvironment() {
 }
 
 Result<std::shared_ptr<Context>> Context::create(ContextOptions options) {
+  // Opened here and not by openDevice where it is sure to be the simulator: it takes options.
   sim::RunOptions run;
   run.threads = options.simThreads;
-  return create(std::move(options), makeSimDevice(run));
+  if (options.device == "sim")
+    return create(std::move(options), makeSimDevice(run));
+  Result<std::unique_ptr<Device>> device = openDevice(options.device);
+  if (!device)
+    return device.error();
+  if ((*device)->name() == "sim")
+    *device = makeSimDevice(run);
+  return create(std::move(options), std::move(*device));
 }
 
 std::shared_ptr<Context> Context::create(ContextOptions options, std::shared_ptr<Device> device) {

@@ -12,7 +12,7 @@ public:
   explicit SimDevice(const sim::RunOptions &options) : options_(options) {}
 
   std::string name() const override { return "sim"; }
-  std::string arch() const override { return "gfx950"; }
+  std::string arch() const override { return simTarget().processor; }
   Result<DevicePtr> alloc(uint64_t bytes) override {
     std::lock_guard lock(mutex_);
     return simulator_.memory().alloc(bytes);
@@ -30,6 +30,8 @@ public:
     return simulator_.memory().copyOut(to, from, bytes);
   }
   Result<ModuleHandle> load(std::span<const uint8_t> codeObject) override {
+    if (auto fits = checkCodeObject(codeObject, simTarget(), name()); !fits)
+      return fits.error();
     std::lock_guard lock(mutex_);
     return simulator_.load(codeObject);
   }
@@ -92,6 +94,11 @@ Result<void> SimDevice::launch(KernelHandle kernel, const LaunchDims &dims,
 }
 
 } // namespace
+
+const TargetId &simTarget() {
+  static const TargetId id{"gfx950", FeatureState::On, FeatureState::Off};
+  return id;
+}
 
 std::unique_ptr<Device> makeSimDevice(const sim::RunOptions &options) {
   return std::make_unique<SimDevice>(options);

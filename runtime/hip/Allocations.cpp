@@ -15,17 +15,19 @@ Outcome Allocations::allocate(void **out, size_t bytes, Home home) {
   *out = nullptr;
   if (bytes == 0)
     return {};
-  if (home == Home::Device && bytes > chip::memoryBytes - used_)
+  Gpu &gpu = gpus_.current();
+  if (home == Home::Device && bytes > chip::memoryBytes - used())
     return {hipErrorOutOfMemory, fmt::format("{} bytes asked for, {} of {} are free", bytes,
-                                             chip::memoryBytes - used_, chip::memoryBytes)};
+                                             chip::memoryBytes - used(), chip::memoryBytes)};
   const char *what = home == Home::Device ? "device" : "host";
-  auto address = memory_.alloc(bytes, fmt::format("{} allocation #{}", what, count_));
+  auto address =
+      gpu.simulator.memory().alloc(bytes, fmt::format("{} allocation #{}", what, count_));
   if (!address)
     return {hipErrorOutOfMemory, address.error().message};
   ++count_;
-  blocks_[*address] = {bytes, home};
+  blocks_[*address] = {bytes, home, &gpu};
   if (home == Home::Device)
-    used_ += bytes;
+    used_[&gpu] += bytes;
   *out = sim::Memory::host(*address);
   return {};
 }
@@ -38,19 +40,32 @@ Outcome Allocations::release(void *pointer) {
   if (at == blocks_.end())
     return {hipErrorInvalidValue,
             fmt::format("HIP did not give out this pointer, or it is free already: {}",
-                        memory_.describe(addressOf(pointer)))};
+                        describe(addressOf(pointer)))};
   if (at->second.home == Home::Device)
-    used_ -= at->second.bytes;
-  memory_.free(at->first);
+    used_[at->second.gpu] -= at->second.bytes;
+  at->second.gpu->simulator.memory().free(at->first);
   blocks_.erase(at);
   return {};
 }
 
 void Allocations::releaseAll() {
-  for (const auto &[address, block] : blocks_)
-    memory_.free(address);
-  blocks_.clear();
-  used_ = 0;
+  Gpu &gpu = gpus_.current();
+  std::erase_if(blocks_, [&](const auto &entry) {
+    if (entry.second.gpu == &gpu)
+      gpu.simulator.memory().free(entry.first);
+    return entry.second.gpu == &gpu;
+  });
+  used_.erase(&gpu);
+}
+
+size_t Allocations::used() const {
+  auto at = used_.find(&gpus_.current());
+  return at == used_.end() ? 0 : at->second;
+}
+
+std::string Allocations::describe(uint64_t address) const {
+  Gpu *gpu = gpus_.holding(address);
+  return (gpu ? *gpu : gpus_.current()).simulator.memory().describe(address);
 }
 
 Allocations::Range Allocations::find(const void *pointer) const {
@@ -68,11 +83,12 @@ Outcome Allocations::checkSide(const char *side, const void *pointer, size_t byt
                                bool device) const {
   if (!pointer)
     return {hipErrorInvalidValue, fmt::format("the {} is null", side)};
-  bool inside = memory_.find(addressOf(pointer), 1) != nullptr;
-  if ((device || inside) && !memory_.find(addressOf(pointer), bytes))
+  Gpu *gpu = gpus_.holding(addressOf(pointer));
+  bool inside = gpu != nullptr;
+  if ((device && !inside) || (inside && !gpu->simulator.memory().find(addressOf(pointer), bytes)))
     return {hipErrorInvalidValue,
             fmt::format("{} bytes from the {} are not in one buffer: {}", bytes, side,
-                        memory_.describe(addressOf(pointer) + (inside ? bytes - 1 : 0)))};
+                        describe(addressOf(pointer) + (inside ? bytes - 1 : 0)))};
   return {};
 }
 

@@ -3,8 +3,8 @@
 // HIP did not give out is never taken for a device pointer, and no copy leaves its buffer.
 #pragma once
 #include "runtime/hip/Abi.h"
+#include "runtime/hip/Gpus.h"
 #include "runtime/hip/Outcome.h"
-#include "runtime/sim/Memory.h"
 #include <map>
 
 namespace attune::hip {
@@ -13,12 +13,12 @@ enum class Home : uint8_t { Device, Host };
 
 class Allocations {
 public:
-  explicit Allocations(sim::Memory &memory) : memory_(memory) {}
+  explicit Allocations(Gpus &gpus) : gpus_(gpus) {}
 
-  Outcome allocate(void **out, size_t bytes, Home home);
+  Outcome allocate(void **out, size_t bytes, Home home); ///< on the current GPU
   Outcome release(void *pointer);
-  void releaseAll();
-  size_t used() const { return used_; } ///< bytes of device memory
+  void releaseAll();   ///< of the current GPU
+  size_t used() const; ///< bytes of the current GPU's device memory
 
   Outcome copy(void *to, const void *from, size_t bytes, int kind) const;
   Outcome copyRows(void *to, size_t toPitch, const void *from, size_t fromPitch, size_t width,
@@ -39,12 +39,15 @@ private:
   struct Block {
     size_t bytes;
     Home home;
+    Gpu *gpu;
   };
   Outcome checkSide(const char *side, const void *pointer, size_t bytes, bool device) const;
 
-  sim::Memory &memory_;
+  std::string describe(uint64_t address) const;
+
+  Gpus &gpus_;
   std::map<uint64_t, Block> blocks_;
-  size_t used_ = 0;
+  std::map<const Gpu *, size_t> used_;
   uint64_t count_ = 0;
 };
 

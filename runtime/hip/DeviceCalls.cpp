@@ -36,12 +36,6 @@ constexpr AttributeRow attributes[] = {
 #include "runtime/hip/Attributes.def"
 };
 
-Outcome checkDevice(int device) {
-  return device == 0 ? Outcome()
-                     : Outcome(hipErrorInvalidDevice,
-                               fmt::format("device {}; there is one, device 0", device));
-}
-
 /// Fills *out, or says that it is null.
 template <class T> Outcome give(T *out, const T &value) {
   if (!out)
@@ -50,10 +44,12 @@ template <class T> Outcome give(T *out, const T &value) {
   return {};
 }
 
-template <class T> Outcome giveOfDevice(T *out, const T &value, int device) {
-  auto outcome = checkDevice(device);
+template <class T> Outcome giveOfDevice(Runtime &r, T *out, const T &value, int device) {
+  auto outcome = r.gpus.check(device);
   return outcome.ok() ? give(out, value) : outcome;
 }
+
+constexpr int busId = 67; ///< the one attribute in which devices differ
 
 Outcome giveText(char *out, int capacity, const char *text) {
   if (!out || capacity <= 0)
@@ -81,60 +77,62 @@ hipError_t hipRuntimeGetVersion(int *version) {
 }
 
 hipError_t hipGetDeviceCount(int *count) {
-  return call(__func__, [&](Runtime &) { return give(count, 1); });
+  return call(__func__, [&](Runtime &r) { return give(count, r.gpus.count()); });
 }
 
 hipError_t hipGetDevice(int *device) {
-  return call(__func__, [&](Runtime &) { return give(device, 0); });
+  return call(__func__, [&](Runtime &r) { return give(device, r.gpus.current().ordinal); });
 }
 
 hipError_t hipSetDevice(int device) {
-  return call(__func__, [&](Runtime &) { return checkDevice(device); });
+  return call(__func__, [&](Runtime &r) { return r.gpus.setCurrent(device); });
 }
 
 hipError_t hipDeviceGet(int *device, int ordinal) {
-  return call(__func__, [&](Runtime &) { return giveOfDevice(device, 0, ordinal); });
+  return call(__func__, [&](Runtime &r) { return giveOfDevice(r, device, ordinal, ordinal); });
 }
 
 hipError_t hipDeviceGetName(char *name, int capacity, int device) {
-  return call(__func__, [&](Runtime &) {
-    auto outcome = checkDevice(device);
+  return call(__func__, [&](Runtime &r) {
+    auto outcome = r.gpus.check(device);
     return outcome.ok() ? giveText(name, capacity, chip::name) : outcome;
   });
 }
 
 hipError_t hipDeviceGetPCIBusId(char *id, int capacity, int device) {
-  return call(__func__, [&](Runtime &) {
-    auto outcome = checkDevice(device);
-    std::string text = fmt::format("0000:{:02x}:00.0", chip::pciBus);
+  return call(__func__, [&](Runtime &r) {
+    auto outcome = r.gpus.check(device);
+    std::string text = fmt::format("0000:{:02x}:00.0", chip::pciBus + device);
     return outcome.ok() ? giveText(id, capacity, text.c_str()) : outcome;
   });
 }
 
 hipError_t hipDeviceTotalMem(size_t *bytes, int device) {
-  return call(__func__,
-              [&](Runtime &) { return giveOfDevice<size_t>(bytes, chip::memoryBytes, device); });
+  return call(__func__, [&](Runtime &r) {
+    return giveOfDevice<size_t>(r, bytes, chip::memoryBytes, device);
+  });
 }
 
 hipError_t hipDeviceComputeCapability(int *major, int *minor, int device) {
-  return call(__func__, [&](Runtime &) {
-    auto outcome = giveOfDevice(major, chip::major, device);
+  return call(__func__, [&](Runtime &r) {
+    auto outcome = giveOfDevice(r, major, chip::major, device);
     return outcome.ok() ? give(minor, chip::minor) : outcome;
   });
 }
 
 hipError_t hipDeviceGetAttribute(int *value, int attribute, int device) {
-  return call(__func__, [&](Runtime &) -> Outcome {
+  return call(__func__, [&](Runtime &r) -> Outcome {
     for (const AttributeRow &row : attributes)
       if (row.number == attribute)
-        return giveOfDevice(value, row.value, device);
+        return giveOfDevice(r, value, row.value + (attribute == busId ? device : 0), device);
     return {hipErrorInvalidValue,
             fmt::format("the simulated device has no attribute {}", attribute)};
   });
 }
 
 hipError_t hipGetDeviceProperties(PropertiesR0000 *out, int device) {
-  return call(__func__, [&](Runtime &) { return giveOfDevice(out, propertiesR0000(), device); });
+  return call(__func__,
+              [&](Runtime &r) { return giveOfDevice(r, out, propertiesR0000(device), device); });
 }
 
 hipError_t hipGetDevicePropertiesR0000(PropertiesR0000 *out, int device) {
@@ -142,7 +140,8 @@ hipError_t hipGetDevicePropertiesR0000(PropertiesR0000 *out, int device) {
 }
 
 hipError_t hipGetDevicePropertiesR0600(PropertiesR0600 *out, int device) {
-  return call(__func__, [&](Runtime &) { return giveOfDevice(out, propertiesR0600(), device); });
+  return call(__func__,
+              [&](Runtime &r) { return giveOfDevice(r, out, propertiesR0600(device), device); });
 }
 
 hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
@@ -156,9 +155,9 @@ hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
 }
 
 hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer) {
-  return call(__func__, [&](Runtime &) {
-    auto outcome = checkDevice(peer);
-    return outcome.ok() ? giveOfDevice(can, 0, device) : outcome;
+  return call(__func__, [&](Runtime &r) {
+    auto outcome = r.gpus.check(peer);
+    return outcome.ok() ? giveOfDevice(r, can, 0, device) : outcome;
   });
 }
 
@@ -173,14 +172,14 @@ hipError_t hipDeviceSetCacheConfig(int) {
 hipError_t hipDeviceSynchronize() {
   return call(__func__, [](Runtime &r) {
     auto outcome = r.streams.checkUnsafe();
-    return outcome.ok() ? Outcome(r.deviceError) : outcome;
+    return outcome.ok() ? Outcome(r.gpus.current().error) : outcome;
   });
 }
 
 hipError_t hipDeviceReset() {
   return call(__func__, [](Runtime &r) {
     r.allocations.releaseAll();
-    r.deviceError = hipSuccess;
+    r.gpus.current().error = hipSuccess;
     return Outcome();
   });
 }

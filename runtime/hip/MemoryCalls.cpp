@@ -26,8 +26,8 @@ hipError_t release(const char *name, void *pointer) {
 
 hipError_t submit(const char *name, hipStream_t stream, Work work) {
   return call(name, [&](Runtime &r) {
-    return r.deviceError != hipSuccess ? Outcome(r.deviceError)
-                                       : r.streams.submit(r, stream, std::move(work));
+    hipError_t error = r.streams.gpuOf(stream).error;
+    return error != hipSuccess ? Outcome(error) : r.streams.submit(r, stream, std::move(work));
   });
 }
 

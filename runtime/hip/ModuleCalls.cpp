@@ -24,12 +24,17 @@ std::vector<LaunchConfig> &pushed() {
 
 Outcome enqueue(Runtime &r, attuneHipFunction *f, const LaunchConfig &c, void **params,
                 void **extra) {
-  KernelCall kernel{.module = f->module->id,
+  KernelCall kernel{.gpu = f->module->gpu,
+                    .module = f->module->id,
                     .kernel = f->info.name,
                     .grid = {c.grid.x, c.grid.y, c.grid.z},
                     .block = {c.block.x, c.block.y, c.block.z},
                     .dynamicLds = uint32_t(c.sharedBytes),
                     .kernarg = {}};
+  if (int gpu = r.streams.gpuOf(c.stream).ordinal; gpu != kernel.gpu->ordinal)
+    return {hipErrorInvalidHandle,
+            fmt::format("kernel {} was loaded on device {}, the stream is of device {}",
+                        kernel.kernel, kernel.gpu->ordinal, gpu)};
   for (uint32_t extent : kernel.grid)
     if (extent == 0)
       return {hipErrorInvalidConfiguration, "a grid extent is 0"};
@@ -38,8 +43,8 @@ Outcome enqueue(Runtime &r, attuneHipFunction *f, const LaunchConfig &c, void **
             fmt::format("{} bytes of dynamic LDS; a CU has {}", c.sharedBytes, chip::ldsBytes)};
   if (auto outcome = packArguments(kernel.kernarg, f->info, params, extra); !outcome.ok())
     return outcome;
-  return r.streams.submit(
-      r, c.stream, [kernel = std::move(kernel)](Runtime &now) { return launch(now, kernel); });
+  return r.streams.submit(r, c.stream,
+                          [kernel = std::move(kernel)](Runtime &) { return launch(kernel); });
 }
 
 Outcome launchStub(Runtime &r, const void *stub, const LaunchConfig &config, void **args) {

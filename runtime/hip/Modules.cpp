@@ -77,11 +77,12 @@ Outcome Modules::load(attuneHipModule **out, const void *image, size_t limit) {
     return imageOutcome(code.error());
   auto module = std::make_unique<attuneHipModule>();
   module->image.assign(code->begin(), code->end());
-  auto id = simulator_.load(module->image);
+  module->gpu = &gpus_.current();
+  auto id = module->gpu->simulator.load(module->image);
   if (!id)
     return imageOutcome(id.error());
   module->id = *id;
-  auto kernels = simulator_.kernels(*id);
+  auto kernels = module->gpu->simulator.kernels(*id);
   if (!kernels)
     return imageOutcome(kernels.error());
   for (sim::KernelInfo &kernel : *kernels) {
@@ -97,7 +98,7 @@ Outcome Modules::unload(attuneHipModule *module) {
   auto at = modules_.find(module);
   if (at == modules_.end())
     return hipErrorInvalidHandle;
-  simulator_.unload(module->id);
+  module->gpu->simulator.unload(module->id);
   modules_.erase(at);
   return {};
 }
@@ -125,7 +126,7 @@ Outcome Modules::global(Symbol &out, attuneHipModule *module, const char *name) 
     return {hipErrorInvalidValue, "the name is null"};
   if (!modules_.contains(module))
     return hipErrorInvalidHandle;
-  auto address = simulator_.symbol(module->id, name);
+  auto address = module->gpu->simulator.symbol(module->id, name);
   if (!address)
     return outcomeOf(address.error());
   out = {sim::Memory::host(*address), symbolBytes(module->image, name).value_or(0)};
@@ -133,7 +134,7 @@ Outcome Modules::global(Symbol &out, attuneHipModule *module, const char *name) 
 }
 
 FatBinary *Modules::addBinary(const void *image) {
-  auto binary = std::make_unique<FatBinary>(FatBinary{image, nullptr});
+  auto binary = std::make_unique<FatBinary>(FatBinary{image, {}});
   FatBinary *handle = binary.get();
   binaries_[handle] = std::move(binary);
   return handle;
@@ -146,8 +147,8 @@ void Modules::removeBinary(FatBinary *binary) {
   auto ours = [&](const auto &item) { return item.second.binary == binary; };
   std::erase_if(stubs_, ours);
   std::erase_if(variables_, ours);
-  if (binary->module)
-    unload(binary->module);
+  for (const auto &[gpu, module] : binary->modules)
+    unload(module);
   binaries_.erase(at);
 }
 
@@ -160,10 +161,13 @@ void Modules::addVariable(FatBinary *binary, const void *shadow, const char *nam
 }
 
 Outcome Modules::moduleOf(attuneHipModule **out, FatBinary *binary) {
-  if (!binary->module)
-    if (auto outcome = load(&binary->module, binary->image); !outcome.ok())
+  auto [at, fresh] = binary->modules.try_emplace(&gpus_.current());
+  if (fresh)
+    if (auto outcome = load(&at->second, binary->image); !outcome.ok()) {
+      binary->modules.erase(at);
       return outcome;
-  *out = binary->module;
+    }
+  *out = at->second;
   return {};
 }
 

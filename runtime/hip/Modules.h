@@ -5,6 +5,7 @@
 #pragma once
 #include "runtime/abi/Result.h"
 #include "runtime/hip/Abi.h"
+#include "runtime/hip/Gpus.h"
 #include "runtime/hip/Outcome.h"
 #include "runtime/sim/Simulator.h"
 #include <array>
@@ -17,6 +18,7 @@ namespace attune::hip {
 
 /// A launch with its arguments packed: what a stream runs, or a graph keeps.
 struct KernelCall {
+  Gpu *gpu = nullptr;
   sim::ModuleId module = 0;
   std::string kernel;
   std::array<uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
@@ -37,6 +39,7 @@ struct attuneHipFunction {
 };
 
 struct attuneHipModule {
+  attune::hip::Gpu *gpu = nullptr; ///< that it was loaded on
   attune::sim::ModuleId id = 0;
   std::vector<uint8_t> image; ///< the code object
   std::map<std::string, attuneHipFunction> functions;
@@ -47,13 +50,14 @@ namespace attune::hip {
 /// One __hipRegisterFatBinary.
 struct FatBinary {
   const void *image = nullptr;
-  attuneHipModule *module = nullptr; ///< null until first used
+  std::map<Gpu *, attuneHipModule *> modules; ///< on each GPU since its first use there
 };
 
 class Modules {
 public:
-  explicit Modules(sim::Simulator &simulator) : simulator_(simulator) {}
+  explicit Modules(Gpus &gpus) : gpus_(gpus) {}
 
+  /// On the current GPU.
   Outcome load(attuneHipModule **out, const void *image, size_t limit = SIZE_MAX);
   Outcome unload(attuneHipModule *);
   Outcome function(attuneHipFunction **out, attuneHipModule *, const char *name);
@@ -63,7 +67,7 @@ public:
   void removeBinary(FatBinary *);
   void addStub(FatBinary *, const void *stub, const char *kernel);
   void addVariable(FatBinary *, const void *shadow, const char *name);
-  /// A kernel by its stub, or by a handle that `function` gave.
+  /// A kernel by its stub, on the current GPU, or by a handle that `function` gave.
   Outcome stub(attuneHipFunction **out, const void *stub);
   Outcome variable(Symbol &out, const void *shadow);
 
@@ -75,7 +79,7 @@ private:
   Outcome moduleOf(attuneHipModule **out, FatBinary *);
   bool isFunction(const void *) const;
 
-  sim::Simulator &simulator_;
+  Gpus &gpus_;
   std::map<const attuneHipModule *, std::unique_ptr<attuneHipModule>> modules_;
   std::map<const FatBinary *, std::unique_ptr<FatBinary>> binaries_;
   std::map<const void *, Registered> stubs_, variables_;

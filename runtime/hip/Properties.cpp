@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t archBits = 0x1ffff & ~(1u << 14 | 1u << 16 | 1u << 11);
 
 /// What both layouts have under the same names.
-template <class P> P common() {
+template <class P> P common(int ordinal) {
   P p;
   std::memset(&p, 0, sizeof p);
   std::strncpy(p.name, chip::name, sizeof p.name - 1);
@@ -37,7 +37,7 @@ template <class P> P common() {
   p.maxThreadsPerMultiProcessor = chip::wavesPerCu * chip::lanes;
   p.arch.bits = archBits;
   p.concurrentKernels = p.canMapHostMemory = p.ECCEnabled = p.isLargeBar = 1;
-  p.pciBusID = chip::pciBus;
+  p.pciBusID = chip::pciBus + ordinal;
   p.memPitch = chip::maxPitch;
   p.textureAlignment = p.texturePitchAlignment = chip::textureAlignment;
   p.managedMemory = p.directManagedMemAccessFromHost = p.concurrentManagedAccess = 1;
@@ -46,11 +46,12 @@ template <class P> P common() {
 
 } // namespace
 
-PropertiesR0000 propertiesR0000() { return common<PropertiesR0000>(); }
+PropertiesR0000 propertiesR0000(int ordinal) { return common<PropertiesR0000>(ordinal); }
 
-PropertiesR0600 propertiesR0600() {
-  auto p = common<PropertiesR0600>();
+PropertiesR0600 propertiesR0600(int ordinal) {
+  auto p = common<PropertiesR0600>(ordinal);
   std::strncpy(p.uuid, "attune-sim-gfx9", sizeof p.uuid);
+  p.uuid[sizeof p.uuid - 1] = char(ordinal);
   p.asyncEngineCount = p.unifiedAddressing = 1;
   p.sharedMemPerMultiprocessor = p.sharedMemPerBlockOptin = chip::ldsBytes;
   p.regsPerMultiprocessor = chip::registersPerCu;

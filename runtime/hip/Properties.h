@@ -98,8 +98,9 @@ struct PropertiesR0600 {
 };
 static_assert(sizeof(PropertiesR0600) == 1472 && offsetof(PropertiesR0600, gcnArchName) == 1160);
 
-PropertiesR0000 propertiesR0000();
-PropertiesR0600 propertiesR0600();
+/// Devices differ in their bus and their uuid.
+PropertiesR0000 propertiesR0000(int ordinal);
+PropertiesR0600 propertiesR0600(int ordinal);
 
 /// Workgroups of `threads` threads that a CU holds at once; 0: not even one.
 int groupsOnCu(int vgprs, uint64_t ldsBytes, int threads);

@@ -58,23 +58,23 @@ Outcome outcomeOf(const Error &error) {
   return {hipErrorUnknown, error.message};
 }
 
-Outcome launch(Runtime &r, const KernelCall &k) {
-  if (r.deviceError != hipSuccess)
-    return r.deviceError;
+Outcome launch(const KernelCall &k) {
+  if (k.gpu->error != hipSuccess)
+    return k.gpu->error;
   sim::Launch launch{.kernel = k.kernel,
                      .grid = k.grid,
                      .block = k.block,
                      .dynamicLdsBytes = k.dynamicLds,
                      .kernarg = k.kernarg,
                      .options = {}};
-  auto stats = r.simulator.launch(k.module, launch);
+  auto stats = k.gpu->simulator.launch(k.module, launch);
   if (stats)
     return {};
   Outcome outcome = outcomeOf(stats.error());
   if (outcome.code == hipErrorInvalidValue)
     outcome.code = hipErrorInvalidConfiguration;
   if (outcome.code == hipErrorLaunchFailure)
-    r.deviceError = outcome.code;
+    k.gpu->error = outcome.code;
   return outcome;
 }
 

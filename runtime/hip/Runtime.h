@@ -1,4 +1,4 @@
-// The process's one simulated device, and how a HIP call runs on it.
+// The process's simulated devices, and how a HIP call runs on them.
 //
 // The whole library is synchronous: a kernel runs to its end inside the call that launches it, so
 // that every stream is always idle, every event has happened, and a fault is reported by the launch
@@ -11,9 +11,9 @@
 #include "runtime/abi/Result.h"
 #include "runtime/hip/Abi.h"
 #include "runtime/hip/Allocations.h"
+#include "runtime/hip/Gpus.h"
 #include "runtime/hip/Modules.h"
 #include "runtime/hip/Streams.h"
-#include "runtime/sim/Simulator.h"
 #include <functional>
 #include <mutex>
 
@@ -21,11 +21,10 @@ namespace attune::hip {
 
 struct Runtime {
   std::recursive_mutex mutex;
-  sim::Simulator simulator;
-  Allocations allocations{simulator.memory()};
-  Modules modules{simulator};
-  Streams streams;
-  hipError_t deviceError = hipSuccess; ///< of a kernel that faulted; it stays until a reset
+  Gpus gpus;
+  Allocations allocations{gpus};
+  Modules modules{gpus};
+  Streams streams{gpus};
 
   /// Never destroyed: programs call HIP from their own destructors.
   static Runtime &get();
@@ -34,7 +33,7 @@ struct Runtime {
 hipError_t call(const char *name, const std::function<Outcome(Runtime &)> &body);
 
 /// Runs a kernel now. A fault becomes the device's error.
-Outcome launch(Runtime &, const KernelCall &);
+Outcome launch(const KernelCall &);
 
 hipError_t &lastError(); ///< of this thread
 

@@ -9,12 +9,14 @@ using StreamCallback = void (*)(hipStream_t, hipError_t, void *);
 using HostFunction = void (*)(void *);
 
 /// Nothing is ever pending: a call that waits only reports what a kernel did before.
-Outcome waited(Runtime &r, Outcome outcome) {
-  return outcome.ok() ? Outcome(r.deviceError) : outcome;
+Outcome waited(const Gpu &gpu, Outcome outcome) {
+  return outcome.ok() ? Outcome(gpu.error) : outcome;
 }
 
 hipError_t synchronize(const char *name, hipStream_t stream) {
-  return call(name, [&](Runtime &r) { return waited(r, r.streams.synchronize(stream)); });
+  return call(name, [&](Runtime &r) {
+    return waited(r.streams.gpuOf(stream), r.streams.synchronize(stream));
+  });
 }
 
 } // namespace
@@ -58,7 +60,7 @@ hipError_t hipStreamGetDevice(hipStream_t handle, int *out) {
   return call(__func__, [&](Runtime &r) -> Outcome {
     if (!r.streams.find(handle) || !out)
       return {hipErrorInvalidValue, "no such stream, or no pointer to fill in"};
-    *out = 0;
+    *out = r.streams.gpuOf(handle).ordinal;
     return {};
   });
 }
@@ -66,7 +68,7 @@ hipError_t hipStreamGetDevice(hipStream_t handle, int *out) {
 hipError_t hipStreamAddCallback(hipStream_t stream, StreamCallback callback, void *data, unsigned) {
   return call(__func__, [&](Runtime &r) {
     return r.streams.submit(r, stream, [=](Runtime &now) {
-      callback(stream, now.deviceError, data);
+      callback(stream, now.streams.gpuOf(stream).error, data);
       return Outcome();
     });
   });
@@ -93,10 +95,12 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   return call(__func__, [&](Runtime &r) { return r.streams.record(event, stream); });
 }
 hipError_t hipEventSynchronize(hipEvent_t event) {
-  return call(__func__, [&](Runtime &r) { return waited(r, r.streams.checkEvent(event)); });
+  return call(__func__,
+              [&](Runtime &r) { return waited(r.gpus.current(), r.streams.checkEvent(event)); });
 }
 hipError_t hipEventQuery(hipEvent_t event) {
-  return call(__func__, [&](Runtime &r) { return waited(r, r.streams.checkEvent(event)); });
+  return call(__func__,
+              [&](Runtime &r) { return waited(r.gpus.current(), r.streams.checkEvent(event)); });
 }
 hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t start, hipEvent_t end) {
   return call(__func__, [&](Runtime &r) { return r.streams.elapsed(milliseconds, start, end); });

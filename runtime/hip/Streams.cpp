@@ -24,7 +24,8 @@ Outcome Streams::create(hipStream_t *out, unsigned flags, int priority) {
     return nullPointer();
   if (flags > streamNonBlocking)
     return {hipErrorInvalidValue, fmt::format("stream flags are 0 or 1, not {}", flags)};
-  auto stream = std::make_unique<attuneHipStream>(attuneHipStream{flags, priority, nullptr});
+  auto stream = std::make_unique<attuneHipStream>(
+      attuneHipStream{flags, priority, &gpus_.current(), nullptr});
   *out = stream.get();
   streams_[*out] = std::move(stream);
   return {};
@@ -54,6 +55,11 @@ attuneHipStream *Streams::find(hipStream_t handle) {
     return &default_;
   auto at = streams_.find(handle);
   return at == streams_.end() ? nullptr : at->second.get();
+}
+
+Gpu &Streams::gpuOf(hipStream_t handle) {
+  attuneHipStream *stream = find(handle);
+  return stream && stream->gpu ? *stream->gpu : gpus_.current();
 }
 
 Outcome Streams::invalidate(Capture &capture, hipError_t error) {

@@ -8,6 +8,7 @@
 // it.
 #pragma once
 #include "runtime/hip/Abi.h"
+#include "runtime/hip/Gpus.h"
 #include "runtime/hip/Outcome.h"
 #include <chrono>
 #include <functional>
@@ -29,6 +30,7 @@ struct Capture;
 struct attuneHipStream {
   unsigned flags = 0;
   int priority = 0;
+  attune::hip::Gpu *gpu = nullptr; ///< null: the default stream, of whichever is current
   std::shared_ptr<attune::hip::Capture> capture;
 };
 
@@ -70,10 +72,14 @@ struct Capture {
 
 class Streams {
 public:
+  explicit Streams(Gpus &gpus) : gpus_(gpus) {}
+  /// On the current GPU.
   Outcome create(hipStream_t *out, unsigned flags, int priority);
   Outcome destroy(hipStream_t);
   /// The stream of a handle, the default stream's three names included; null if there is none.
   attuneHipStream *find(hipStream_t);
+  /// The GPU that work on a stream runs on; the current one for a handle that is none.
+  Gpu &gpuOf(hipStream_t);
   /// Runs work, or captures it.
   Outcome submit(Runtime &, hipStream_t, Work);
   /// Calls that wait: not allowed on a capturing stream.
@@ -107,6 +113,7 @@ private:
   Capture *forbidding();
   hipGraph_t adopt(attuneHipGraph);
 
+  Gpus &gpus_;
   attuneHipStream default_;
   std::map<const attuneHipStream *, std::unique_ptr<attuneHipStream>> streams_;
   std::map<const attuneHipEvent *, std::unique_ptr<attuneHipEvent>> events_;

@@ -1,4 +1,5 @@
 #include "runtime/sim/CodeObject.h"
+#include "runtime/abi/CodeObjectTarget.h"
 #include "runtime/sim/MsgPack.h"
 #include <algorithm>
 #include <cstring>
@@ -13,19 +14,6 @@ constexpr uint8_t kAbiHsa = 64;
 constexpr uint32_t kGfx950 = 0x4f;
 constexpr uint32_t kNoteMetadata = 32;
 constexpr uint32_t kRelocAbs64 = 3, kRelocRelative64 = 13;
-
-/// Names of e_flags machines that people are likely to pass, for the refusal.
-std::string archName(uint32_t mach) {
-  constexpr std::pair<uint32_t, const char *> kNames[] = {
-      {0x2c, "gfx900"},  {0x2f, "gfx906"},  {0x30, "gfx908"},       {0x33, "gfx1010"},
-      {0x36, "gfx1030"}, {0x3f, "gfx90a"},  {0x40, "gfx940"},       {0x41, "gfx1100"},
-      {0x48, "gfx1200"}, {0x49, "gfx1250"}, {0x4b, "gfx941"},       {0x4c, "gfx942"},
-      {0x4e, "gfx1201"}, {0x4f, "gfx950"},  {0x51, "gfx9-generic"}, {0x5f, "gfx9-4-generic"}};
-  for (auto [value, name] : kNames)
-    if (value == mach)
-      return name;
-  return fmt::format("machine {:#x}", mach);
-}
 
 Error bad(const std::string &what) { return {ErrorCode::InvalidArgument, "code object: " + what}; }
 
@@ -81,8 +69,8 @@ bool ElfReader::header(Error &error) {
     return false;
   }
   if (uint32_t mach = ehdr_.e_flags & 0xff; mach != kGfx950) {
-    error = {ErrorCode::Unsupported,
-             fmt::format("code object is for {}, the simulator runs gfx950", archName(mach))};
+    error = {ErrorCode::Unsupported, fmt::format("code object is for {}, the simulator runs gfx950",
+                                                 processorOfFlags(mach))};
     return false;
   }
   if (ehdr_.e_type != ET_DYN) {

@@ -1,0 +1,47 @@
+#include "runtime/abi/SharedLibrary.h"
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <vector>
+
+namespace attune {
+namespace {
+
+std::string pathOf(void *handle, const std::string &name) {
+  link_map *map = nullptr;
+  bool found = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && *map->l_name;
+  return found ? map->l_name : name;
+}
+
+} // namespace
+
+void *SharedLibrary::symbol(const char *name) const { return dlsym(handle_, name); }
+
+Result<SharedLibrary> SharedLibrary::open(const std::string &file, const char *variable,
+                                          std::span<const char *const> candidates) {
+  std::vector<std::string> names(candidates.begin(), candidates.end());
+  const char *value = std::getenv(variable);
+  bool fromVariable = file.empty() && value && *value;
+  if (!file.empty() || fromVariable)
+    names = {fromVariable ? value : file};
+  SharedLibrary library;
+  std::string reasons;
+  for (int flags : {RTLD_NOLOAD, 0})
+    for (const std::string &name : names) {
+      if ((library.handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | flags))) {
+        library.path_ = pathOf(library.handle_, name);
+        return library;
+      }
+      const char *reason = dlerror();
+      if (flags == 0)
+        reasons += fmt::format("\n  {}", reason ? reason : name.c_str());
+    }
+  return Error{ErrorCode::NotFound,
+               fmt::format("no library of {}{}; install ROCm, or set {} to the library's path:{}",
+                           fmt::join(names, ", "),
+                           fromVariable ? fmt::format(" (from {})", variable) : "", variable,
+                           reasons)};
+}
+
+} // namespace attune

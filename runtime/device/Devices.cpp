@@ -1,0 +1,74 @@
+#include "runtime/device/Devices.h"
+#include "runtime/device/HipDevice.h"
+#include "runtime/device/SimDevice.h"
+#include <charconv>
+#include <cstdlib>
+#include <fmt/format.h>
+
+namespace attune {
+namespace {
+
+constexpr std::string_view hipPrefix = "hip:";
+
+Error unknownName(std::string_view name, bool fromVariable) {
+  return {ErrorCode::InvalidArgument,
+          fmt::format("{}\"{}\" names no device; legal are sim, hip, hip:N and auto",
+                      fromVariable ? "ATTUNE_DEVICE: " : "", name)};
+}
+
+/// The number of "hip:N".
+std::optional<int> ordinalOf(std::string_view name) {
+  name.remove_prefix(hipPrefix.size());
+  int ordinal = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), ordinal);
+  bool whole = error == std::errc() && end == name.data() + name.size() && ordinal >= 0;
+  return whole ? std::optional(ordinal) : std::nullopt;
+}
+
+Result<std::unique_ptr<Device>> openBest() {
+  DeviceList list = listDevices();
+  for (const DeviceInfo &device : list.devices)
+    if (device.name.starts_with(hipPrefix) && device.target.processor == simTarget().processor)
+      return makeHipDevice(*ordinalOf(device.name));
+  return makeSimDevice();
+}
+
+} // namespace
+
+Result<std::unique_ptr<Device>> openDevice(std::string_view name) {
+  const char *variable = std::getenv("ATTUNE_DEVICE");
+  bool fromVariable = name.empty() && variable && *variable;
+  if (fromVariable)
+    name = variable;
+  if (name.empty() || name == "auto")
+    return openBest();
+  if (name == "sim")
+    return makeSimDevice();
+  if (name == "hip")
+    return makeHipDevice(0);
+  if (name.starts_with(hipPrefix))
+    if (auto ordinal = ordinalOf(name))
+      return makeHipDevice(*ordinal);
+  return unknownName(name, fromVariable);
+}
+
+DeviceList listDevices() {
+  DeviceList list;
+  if (auto hip = listHipDevices())
+    list.devices = std::move(*hip);
+  else
+    list.noHip = hip.error().message;
+  list.devices.push_back(
+      {.name = "sim", .target = simTarget(), .product = "Attune's simulator of gfx950"});
+  return list;
+}
+
+const std::vector<DeviceVariable> &deviceVariables() {
+  static const std::vector<DeviceVariable> rows = {
+#define DEVICE_VARIABLE(NAME, VALUES, INITIAL, HELP) {#NAME, VALUES, INITIAL, HELP},
+#include "runtime/device/Environment.def"
+  };
+  return rows;
+}
+
+} // namespace attune
