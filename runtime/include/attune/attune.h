@@ -262,11 +262,11 @@ ATTUNE_API void attune_plan_destroy(attune_plan *plan);
 typedef struct attune_plan_info {
   size_t size;
   uint32_t grid[3], block[3];
-  uint64_t workspace_bytes;   /* that a run needs; 0: none */
-  int32_t empty;              /* 1: there is nothing to launch */
-  int32_t num_splits;         /* parts that the keys of a row are divided into */
-  const char *valid_while;    /* the rule, as text */
-  int64_t batch, max_q_len;   /* what it was made for; dense: from the shapes */
+  uint64_t workspace_bytes; /* that a run needs; 0: none */
+  int32_t empty;            /* 1: there is nothing to launch */
+  int32_t num_splits;       /* parts that the keys of a row are divided into */
+  const char *valid_while;  /* the rule, as text */
+  int64_t batch, max_q_len; /* what it was made for; dense: from the shapes */
   int64_t q_tokens, kv_tokens;
 } attune_plan_info;
 
