@@ -10,10 +10,11 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm-c/Transforms/PassBuilder.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -135,20 +136,14 @@ Result<void> optimize(LlvmKernel &kernel) {
 
   const SharedOptions options;
   auto fatal = runGuarded([&] {
-    llvm::LoopAnalysisManager loops;
-    llvm::FunctionAnalysisManager functions;
-    llvm::CGSCCAnalysisManager calls;
-    llvm::ModuleAnalysisManager modules;
-    llvm::PassBuilder builder(&kernel.machine());
-    builder.registerModuleAnalyses(modules);
-    builder.registerCGSCCAnalyses(calls);
-    builder.registerFunctionAnalyses(functions);
-    builder.registerLoopAnalyses(loops);
-    builder.crossRegisterProxies(loops, functions, calls, modules);
-    llvm::ModulePassManager passes;
-    if (llvm::Error error = builder.parsePassPipeline(passes, kPasses))
-      llvm::reportFatalInternalError(std::move(error)); // caught by the guard
-    passes.run(kernel.module(), modules);
+    // By way of C: most of the time to compile this file would go into PassBuilder's headers.
+    LLVMPassBuilderOptionsRef defaults = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error =
+        LLVMRunPasses(llvm::wrap(&kernel.module()), kPasses,
+                      reinterpret_cast<LLVMTargetMachineRef>(&kernel.machine()), defaults);
+    LLVMDisposePassBuilderOptions(defaults);
+    if (error)
+      llvm::reportFatalInternalError(llvm::unwrap(error)); // caught by the guard
   });
   if (!fatal)
     return {};

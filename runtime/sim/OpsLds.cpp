@@ -87,7 +87,7 @@ using Transpose = void (*)(const uint32_t (*)[64], uint32_t (*)[64]);
 template <Transpose Fn> void completeTranspose(Wave &w, const Access &a) {
   const Inst &i = *a.inst;
   int words = i.memBytes / 4;
-  alignas(64) LaneRow in[3], out[3];
+  alignas(64) LaneRow in[4], out[3]; // an access has up to 4 words, a transpose up to 3
   if (wholeAccess(a, 0, w.group->lds.bytes))
     loadAll(i.memBytes, in, w.group->lds.base, a.address);
   else if (!gatherLanes(w, a, in))
