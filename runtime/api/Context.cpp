@@ -153,8 +153,13 @@ Result<cache::Key> Context::key(const ParsedSpec &spec, const Knobs &knobs) {
 
 Result<cache::KernelRef> Context::findOrBuild(const ParsedSpec &spec, const Knobs &knobs,
                                               const cache::Key &key) {
-  return cache_.getOrBuild(
-      key, [&]() -> Result<KernelImage> { return compiler_.compile(requestFor(spec, knobs)); });
+  return cache_.getOrBuild(key, [&]() -> Result<KernelImage> {
+    Result<KernelImage> image = compiler_.compile(requestFor(spec, knobs));
+    if (image && image->sidecar.specDigest != spec.model.digest)
+      return Error{ErrorCode::Internal,
+                   spec.model.fileName + ": the compiler answered for another spec"};
+    return image;
+  });
 }
 
 Result<cache::KernelRef> Context::image(const ParsedSpec &spec, const Knobs &knobs) {

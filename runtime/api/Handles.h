@@ -46,11 +46,17 @@ template <class Body> attune_status guarded(Body body) {
   }
 }
 
+/// Whether `size` can be sizeof of a version of a struct that holds pointers: such a size never
+/// cuts a field in two.
+inline bool isStructSize(size_t size) {
+  return size >= sizeof(size_t) && size % sizeof(void *) == 0;
+}
+
 /// A caller's struct as this version knows it: fields that it does not have are zero. Fields that
 /// this version does not know must be zero. `name` is for messages.
 template <class T> attune_status readStruct(const T *from, const char *name, T &to) {
   to = {};
-  if (from->size < sizeof(size_t))
+  if (!isStructSize(from->size))
     return fail(ATTUNE_INVALID_ARGUMENT, std::string(name) + ".size: must be sizeof(" + name +
                                              "), got " + std::to_string(from->size));
   if (from->size > sizeof(T)) {
@@ -69,7 +75,7 @@ template <class T> attune_status readStruct(const T *from, const char *name, T &
 /// The other way: as much as the caller's struct holds. Its size stays.
 template <class T> attune_status writeStruct(const T &from, const char *name, T *to) {
   const size_t size = to->size;
-  if (size < sizeof(size_t))
+  if (!isStructSize(size))
     return fail(ATTUNE_INVALID_ARGUMENT, std::string(name) + ".size: must be sizeof(" + name +
                                              "), got " + std::to_string(size));
   std::memcpy(to, &from, std::min(size, sizeof(T)));

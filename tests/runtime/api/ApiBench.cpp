@@ -1,0 +1,98 @@
+// What the host pays for a warm launch, with the device stubbed out: a kernel that is looked up
+// again, a plan that is filled in and launched. Prints nothing but an error if a result is wrong.
+//
+//   api_bench [MILLIONS]        default 1
+#include "runtime/api/Handles.h"
+#include "tests/runtime/api/Testing.h"
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fmt/format.h>
+
+using namespace attune;
+using namespace attune::testing;
+
+namespace {
+
+class NullDevice final : public Device {
+public:
+  uint64_t launches = 0, lastQ = 0;
+  std::string name() const override { return "null"; }
+  std::string arch() const override { return "gfx950"; }
+  Result<DevicePtr> alloc(uint64_t) override { return DevicePtr(4096); }
+  void free(DevicePtr) override {}
+  Result<void> copyIn(DevicePtr, const void *, uint64_t) override { return {}; }
+  Result<void> copyOut(void *, DevicePtr, uint64_t) override { return {}; }
+  Result<ModuleHandle> load(std::span<const uint8_t>) override { return ModuleHandle(1); }
+  void unload(ModuleHandle) override {}
+  Result<KernelHandle> kernel(ModuleHandle, const std::string &) override {
+    return KernelHandle(1);
+  }
+  Result<void> launch(KernelHandle, const LaunchDims &, std::span<const uint8_t> args,
+                      void *) override {
+    ++launches;
+    std::memcpy(&lastQ, args.data(), sizeof lastQ);
+    return {};
+  }
+  Result<void> synchronize(void *) override { return {}; }
+};
+
+template <class Body> double nanoseconds(uint64_t times, Body body) {
+  const auto start = std::chrono::steady_clock::now();
+  for (uint64_t i = 0; i < times; ++i)
+    body(i);
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start)
+             .count() /
+         double(times);
+}
+
+int wrong(const std::string &what) {
+  fmt::print(stderr, "wrong: {}\n", what);
+  return 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const uint64_t times = 1'000'000 * (argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1);
+  setenv("FAKE_CODE", "/dev/null", 1); // nobody runs it
+  TempDir dir;
+  auto device = std::make_shared<NullDevice>();
+  auto context = Context::create(optionsFor(dir.path()), device);
+  const ParsedSpec spec = specOf("bench");
+  Result<KernelPtr> kernel = context->kernel(spec, {});
+  if (!kernel)
+    return wrong(kernel.error().message);
+
+  AttentionCall shapes;
+  shapes.q = shapes.out = TensorView::packed(0, DType::BF16, {100, 4, 64});
+  shapes.k = shapes.v = TensorView::packed(0, DType::BF16, {100, 2, 64});
+  shapes.lse = TensorView::packed(0, DType::F32, {4, 100});
+  shapes.batch = 3;
+  shapes.maxQLen = 50;
+  Result<CallPlan> made = planCall((*kernel)->sidecar(), shapes);
+  if (!made)
+    return wrong(made.error().message);
+  attune_plan plan{*kernel, *made, made->validWhile()};
+  attune_pointers pointers{};
+  pointers.size = sizeof pointers;
+  pointers.k = pointers.v = pointers.out = pointers.lse = 0x10000;
+  pointers.cu_seqlens_q = pointers.cu_seqlens_k = 0x20000;
+
+  const double hit = nanoseconds(times, [&](uint64_t) {
+    if (*context->kernel(spec, {}) != *kernel)
+      std::exit(wrong("a hit gave another kernel"));
+  });
+  const double run = nanoseconds(times, [&](uint64_t i) {
+    pointers.q = 0x100000 + 16 * i;
+    if (attune_run(&plan, &pointers, nullptr) != ATTUNE_OK)
+      std::exit(wrong(attune_last_error()));
+  });
+  if (device->launches != times || device->lastQ != pointers.q)
+    return wrong("not every run was launched with its pointers");
+  fmt::print("kernel looked up in memory   {:6.0f} ns\n"
+             "plan filled in and launched  {:6.0f} ns\n"
+             "both                         {:6.0f} ns (limit 1000)\n",
+             hit, run, hit + run);
+  return 0;
+}

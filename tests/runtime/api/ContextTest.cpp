@@ -1,0 +1,208 @@
+// The way to a kernel: table, cache, compiler; and what happens when one of them fails.
+#include "tests/runtime/api/Testing.h"
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+using namespace attune;
+using namespace attune::testing;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::shared_ptr<Context> contextOf(ContextOptions options) {
+  Result<std::shared_ptr<Context>> context = Context::create(std::move(options));
+  if (!context)
+    FAIL(context.error().message);
+  return *context;
+}
+
+bool mapsFakeCompiler() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("fake-compiler") != std::string::npos ||
+        line.find(ATTUNE_FAKE_COMPILER) != std::string::npos)
+      return true;
+  return false;
+}
+
+} // namespace
+
+TEST_CASE("A kernel is compiled once: then it is loaded, in memory, on disk") {
+  useFakeCompiler();
+  TempDir dir;
+  auto context = contextOf(optionsFor(dir.path()));
+  Result<KernelPtr> first = context->kernel(specOf("a"), {});
+  REQUIRE(first);
+  CHECK(compiles() == 1);
+  CHECK((*context->kernel(specOf("a"), {})).get() == first->get());
+  CHECK(compiles() == 1);
+  Result<KernelPtr> knob = context->kernel(specOf("a"), {{"waves", "2"}});
+  REQUIRE(knob);
+  CHECK((*knob)->digest() != (*first)->digest());
+  CHECK(compiles() == 2);
+
+  auto second = contextOf(optionsFor(dir.path()));
+  REQUIRE(second->kernel(specOf("a"), {}));
+  CHECK(compiles() == 2);
+  CHECK(second->cache().counters().diskHits == 1);
+}
+
+TEST_CASE("A process whose kernels are on disk never loads the compiler") {
+  useFakeCompiler();
+  TempDir dir;
+  REQUIRE(contextOf(optionsFor(dir.path(), CompileWhere::Child))->kernel(specOf("a"), {}));
+  Child child([&] {
+    const bool before = mapsFakeCompiler(); // an earlier test may have loaded it
+    Result<std::shared_ptr<Context>> context = Context::create(optionsFor(dir.path()));
+    return context && (*context)->kernel(specOf("a"), {}) && mapsFakeCompiler() == before ? 0 : 1;
+  });
+  CHECK(child.wait() == 0);
+}
+
+TEST_CASE("What the compiler says arrives; nothing of it is kept") {
+  useFakeCompiler();
+  TempDir dir;
+  for (CompileWhere where : {CompileWhere::InProcess, CompileWhere::Child}) {
+    auto context = contextOf(optionsFor(dir.path(), where));
+    const auto refused = context->kernel(specOf("refuse"), {});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::Unsupported);
+    CHECK(refused.error().message == "the fake compiler refuses refuse");
+    const auto garbage = context->kernel(specOf("garbage"), {});
+    REQUIRE_FALSE(garbage);
+    CHECK(garbage.error().code == ErrorCode::Internal);
+    const auto other = context->kernel(specOf("other"), {});
+    REQUIRE_FALSE(other);
+    CHECK_THAT(other.error().message, Contains("other.attn") && Contains("another spec"));
+  }
+  CHECK(compiles() == 6);
+  CHECK(cache::testing::namesIn(dir.path()).size() <= 1); // the lock
+}
+
+TEST_CASE("A compiler that crashes in a child is an error of one call") {
+  useFakeCompiler();
+  TempDir dir;
+  auto context = contextOf(optionsFor(dir.path(), CompileWhere::Child));
+  const auto crashed = context->kernel(specOf("crash"), {});
+  REQUIRE_FALSE(crashed);
+  CHECK(crashed.error().code == ErrorCode::Internal);
+  CHECK_THAT(crashed.error().message, Contains("crash.attn") && Contains("signal 11"));
+  CHECK(context->kernel(specOf("a"), {}));
+}
+
+TEST_CASE("A child that cannot have its memory is an error of one call") {
+  useFakeCompiler();
+  TempDir dir;
+  ContextOptions options = optionsFor(dir.path(), CompileWhere::Child);
+  options.compiler.childMemoryBytes = uint64_t(512) << 20;
+  const auto failed = contextOf(options)->kernel(specOf("hungry"), {});
+  REQUIRE_FALSE(failed);
+  CHECK_THAT(failed.error().message, Contains("the compiler's process"));
+}
+
+TEST_CASE("Compiling forbidden: the key, the places and the command are named") {
+  useFakeCompiler();
+  TempDir dir;
+  ContextOptions options = optionsFor(dir.path());
+  options.cache.mayBuild = false;
+  auto context = contextOf(options);
+  const auto missing = context->kernel(specOf("a"), {{"waves", "2"}});
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code == ErrorCode::NotFound);
+  CHECK_THAT(missing.error().message,
+             Contains((*context->key(specOf("a"), {{"waves", "2"}})).digest()) &&
+                 Contains(dir.path()) && Contains("attune cache warm") && Contains("waves=2"));
+  CHECK(compiles() == 0);
+}
+
+TEST_CASE("Threads that want one kernel get one kernel") {
+  useFakeCompiler();
+  TempDir dir;
+  auto context = contextOf(optionsFor(dir.path()));
+  const ParsedSpec spec = specOf("slow_threads");
+  std::vector<KernelPtr> got(8);
+  std::vector<std::thread> threads;
+  for (KernelPtr &kernel : got)
+    threads.emplace_back([&] {
+      if (auto found = context->kernel(spec, {}))
+        kernel = *found;
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const KernelPtr &kernel : got) {
+    REQUIRE(kernel);
+    CHECK(kernel == got[0]);
+  }
+  CHECK(compiles() == 1);
+}
+
+TEST_CASE("Asking without waiting: pending, then there; an error is told once") {
+  useFakeCompiler();
+  TempDir dir;
+  auto context = contextOf(optionsFor(dir.path()));
+  const auto wait = [&](const ParsedSpec &spec) {
+    Result<Context::Soon> soon = context->kernelSoon(spec, {});
+    for (int i = 0; i < 1000 && soon && soon->pending; ++i) {
+      CHECK(soon->kernel == nullptr); // no bundle has another one
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      soon = context->kernelSoon(spec, {});
+    }
+    return soon;
+  };
+  Result<Context::Soon> slow = context->kernelSoon(specOf("slow_async"), {});
+  REQUIRE(slow);
+  CHECK(slow->pending);
+  slow = wait(specOf("slow_async"));
+  REQUIRE(slow);
+  CHECK(slow->kernel);
+  CHECK(compiles() == 1);
+
+  Result<Context::Soon> refused = wait(specOf("refuse"));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Unsupported);
+  CHECK(context->kernelSoon(specOf("refuse"), {})); // tries again
+}
+
+TEST_CASE("A context ends while kernels are being compiled") {
+  useFakeCompiler();
+  TempDir dir;
+  auto context = contextOf(optionsFor(dir.path()));
+  for (int i = 0; i < 6; ++i)
+    CHECK(context->kernelSoon(specOf("slow_end" + std::to_string(i)), {}));
+  context.reset();
+  CHECK(compiles() <= 3); // those that had begun
+}
+
+TEST_CASE("Loaded kernels that nobody holds are bounded") {
+  useFakeCompiler();
+  auto device = std::make_shared<CountingDevice>();
+  TempDir dir;
+  ContextOptions options = optionsFor(dir.path());
+  options.loadedKernels = 4;
+  auto context = Context::create(options, device);
+  const auto kernelOf = [&](int i) {
+    return *context->kernel(specOf("a" + std::to_string(i)), {});
+  };
+  KernelPtr held = kernelOf(0);
+  for (int i = 1; i < 30; ++i) {
+    kernelOf(i);
+    CHECK(device->loaded <= 5);
+  }
+  CHECK(kernelOf(0) == held);
+  context.reset();
+  CHECK(device->loaded == 1); // its holder's
+  held.reset();
+  CHECK(device->loaded == 0);
+}
+
+TEST_CASE("Devices by name") {
+  TempDir dir;
+  ContextOptions options = optionsFor(dir.path());
+  CHECK(contextOf(options)->deviceName() == "sim");
+  options.device = "cuda";
+  const auto wrong = Context::create(options);
+  REQUIRE_FALSE(wrong);
+  CHECK_THAT(wrong.error().message, Contains("cuda") && Contains("sim"));
+}
