@@ -16,3 +16,5 @@
 
 /// For helpers called from a clone: they must be inlined to be compiled for its instruction set.
 #define ATTUNE_SIM_INLINE [[gnu::always_inline]] inline
+/// The same for a lambda, after its parameters.
+#define ATTUNE_SIM_INLINE_LAMBDA __attribute__((always_inline))
