@@ -159,6 +159,7 @@ ATTUNE_SIM_INLINE void accumulate(Row (&acc)[4], const float *a, const float *b,
     for (unsigned k = 0; k < K; ++k)
       step(k);
   } else {
+#pragma GCC unroll 4
     for (unsigned k = 0; k < count; ++k)
       step(k);
   }
@@ -191,14 +192,21 @@ template <unsigned K> struct PlainTile {
 template <class S> struct ScaledTile {
   alignas(64) S a[kMaxK / kScaleBlock][32], b[kMaxK / kScaleBlock][32];
 
-  /// A dot product times its scale plus the sum so far, rounded once: in double the product is
-  /// exact, and rounding a sum of two 24-bit numbers to double and then to f32 is the same as
-  /// rounding it to f32.
-  ATTUNE_SIM_INLINE static float add(float dot, float scale, float sum) {
-    return std::fma(dot, scale, sum);
-  }
-  ATTUNE_SIM_INLINE static float add(float dot, double scale, float sum) {
-    return static_cast<float>(static_cast<double>(dot) * scale + static_cast<double>(sum));
+  /// A row of dot products times their scales plus the sums so far, rounded once: in double the
+  /// product is exact, and rounding a sum of two 24-bit numbers to double and then to f32 is the
+  /// same as rounding it to f32.
+  ATTUNE_SIM_INLINE static void add(float *sums, const Row &dot, S scaleA, const S *scaleB) {
+    if constexpr (std::is_same_v<S, float>) {
+      Row sum, scale;
+      load<float, kPanel>(sum, sums);
+      load<float, kPanel>(scale, scaleB);
+      fuse<float, kPanel>(sum, dot, scale * scaleA);
+      store<float, kPanel>(sums, sum);
+    } else {
+      for (unsigned c = 0; c < kPanel; ++c)
+        sums[c] = static_cast<float>(static_cast<double>(dot[c]) * (scaleA * scaleB[c]) +
+                                     static_cast<double>(sums[c]));
+    }
   }
 
   ATTUNE_SIM_INLINE void operator()(const PackedProduct &p, const float *pa, const float *pb,
@@ -209,10 +217,7 @@ template <class S> struct ScaledTile {
       pa += kScaleBlock * kGroup;
       pb += kScaleBlock * kPanel;
       for (unsigned r = 0; r < 4; ++r)
-        for (unsigned c = 0; c < kPanel; ++c) {
-          float &sum = d[64 * r + c];
-          sum = add(dot[r][c], a[block][row + r] * b[block][col + c], sum);
-        }
+        add(d + 64 * r, dot[r], a[block][row + r], b[block] + col);
     }
     for (unsigned r = 0; r < 4; ++r) {
       Row sum;
@@ -222,58 +227,100 @@ template <class S> struct ScaledTile {
   }
 };
 
+/// Packs operands of any type and shape.
+struct AnyPacker {
+  const PackedProduct &p;
+  Pack packA, packB;
+  ATTUNE_SIM_INLINE unsigned k() const { return p.a.k; }
+  ATTUNE_SIM_INLINE void a(float *out, unsigned row) const { packA(out, p.a, row); }
+  ATTUNE_SIM_INLINE void b(float *out, unsigned col) const { packB(out, p.b, col); }
+};
+ATTUNE_SIM_INLINE AnyPacker anyPacker(const PackedProduct &p) {
+  return {p, packersOf(p.a).a, packersOf(p.b).b};
+}
+
+/// The shapes that attention kernels spend their time in: one bf16 block, sizes known when
+/// compiling.
+template <unsigned M, unsigned K> struct Bf16Packer {
+  const PackedProduct &p;
+  ATTUNE_SIM_INLINE static constexpr unsigned k() { return K; }
+  ATTUNE_SIM_INLINE static PackSource source(ConstLanes regs) {
+    constexpr unsigned perLane = M * K / 64;
+    return {.regs = regs, .k = K, .perLane = perLane, .run = perLane, .groupStride = M};
+  }
+  ATTUNE_SIM_INLINE void a(float *out, unsigned row) const {
+    packBf16<kGroup>(out, source(p.a.regs), row);
+  }
+  ATTUNE_SIM_INLINE void b(float *out, unsigned col) const {
+    packBf16<kPanel>(out, source(p.b.regs), col);
+  }
+};
+
 /// All tiles of a block, each group and panel packed one tile ahead. Whether D may hold a NaN.
-template <unsigned M, class Tile>
-ATTUNE_SIM_INLINE bool multiplyTiles(const PackedProduct &p, const Tile &tile) {
+template <unsigned M, class Packer, class Tile>
+ATTUNE_SIM_INLINE bool multiplyTiles(const PackedProduct &p, const Packer &packer,
+                                     const Tile &tile) {
   constexpr unsigned size = kMaxK * 16; // M is 16, or k is at most 64
   alignas(64) float a[size], b[size];
-  Packers packA = packersOf(p.a), packB = packersOf(p.b);
-  unsigned k = p.a.k;
+  const unsigned k = packer.k();
   Row watch = {};
   auto run = [&](unsigned row, unsigned col) ATTUNE_SIM_INLINE_LAMBDA {
     RowPlace place = placeOfRow(M, 4, p.block, row);
     tile(p, a + row / kGroup * kGroup * k + row % kGroup, b + col * k,
          p.d[place.reg] + place.lane + col, row, col, watch);
   };
-  packB.b(b, p.b, 0);
-  packA.a(a, p.a, 0);
+  packer.b(b, 0);
+  packer.a(a, 0);
   for (unsigned col = 0; col < M; col += kPanel)
     for (unsigned row = 0; row < M; row += kGroup) {
       run(row, col);
       if (unsigned next = row + kGroup; next < M) {
         if (col == 0)
-          packA.a(a + next * k, p.a, next);
+          packer.a(a + next * k, next);
       } else if (unsigned panel = col + kPanel; panel < M) {
-        packB.b(b + panel * k, p.b, panel);
+        packer.b(b + panel * k, panel);
       }
       run(row + 4, col);
     }
   return anyNan(watch);
 }
 
-#define PLAIN(m, k)                                                                                \
-  ATTUNE_SIM_CLONES bool multiply##m##x##k(const PackedProduct &p) {                               \
-    return multiplyTiles<m>(p, PlainTile<k>());                                                    \
+ATTUNE_SIM_CLONES bool multiplyAny(const PackedProduct &p) {
+  return p.m == 32 ? multiplyTiles<32>(p, anyPacker(p), PlainTile<0>())
+                   : multiplyTiles<16>(p, anyPacker(p), PlainTile<0>());
+}
+
+#define BF16(m, k)                                                                                 \
+  ATTUNE_SIM_CLONES bool multiplyBf16_##m##x##k(const PackedProduct &p) {                          \
+    return multiplyTiles<m>(p, Bf16Packer<m, k>{p}, PlainTile<k>());                               \
   }
-PLAIN(16, 0)
-PLAIN(16, 16)
-PLAIN(16, 32)
-PLAIN(32, 0)
-PLAIN(32, 8)
-PLAIN(32, 16)
-#undef PLAIN
+BF16(16, 16)
+BF16(16, 32)
+BF16(32, 8)
+BF16(32, 16)
+#undef BF16
 
 bool multiplyPlain(const PackedProduct &p) {
-  if (p.m == 32)
-    return p.a.k == 16 ? multiply32x16(p) : p.a.k == 8 ? multiply32x8(p) : multiply32x0(p);
-  return p.a.k == 32 ? multiply16x32(p) : p.a.k == 16 ? multiply16x16(p) : multiply16x0(p);
+  bool oneBlock = p.a.groupStride == p.m && !p.a.dense && !p.b.dense;
+  if (!oneBlock || p.a.type != MatType::Bf16 || p.b.type != MatType::Bf16)
+    return multiplyAny(p);
+  switch (p.m * p.a.k) {
+  case 32 * 16:
+    return p.m == 32 ? multiplyBf16_32x16(p) : multiplyBf16_16x32(p);
+  case 32 * 8:
+    return p.m == 32 ? multiplyBf16_32x8(p) : multiplyBf16_16x16(p);
+  default:
+    return multiplyAny(p);
+  }
 }
 
 ATTUNE_SIM_CLONES bool multiplyScaled(const PackedProduct &p, const ScaledTile<float> &tile) {
-  return p.m == 32 ? multiplyTiles<32>(p, tile) : multiplyTiles<16>(p, tile);
+  return p.m == 32 ? multiplyTiles<32>(p, anyPacker(p), tile)
+                   : multiplyTiles<16>(p, anyPacker(p), tile);
 }
 ATTUNE_SIM_CLONES bool multiplyScaled(const PackedProduct &p, const ScaledTile<double> &tile) {
-  return p.m == 32 ? multiplyTiles<32>(p, tile) : multiplyTiles<16>(p, tile);
+  return p.m == 32 ? multiplyTiles<32>(p, anyPacker(p), tile)
+                   : multiplyTiles<16>(p, anyPacker(p), tile);
 }
 
 double scaleValue(uint8_t code) {

@@ -22,17 +22,21 @@ template <class T, unsigned C> ATTUNE_SIM_INLINE void store(T *to, const Vector<
 
 /// acc += a * b, rounded once (integers: modulo 2^32).
 template <class T, unsigned C>
-ATTUNE_SIM_INLINE void fuse(Vector<T, C> &acc, T a, const Vector<T, C> &b) {
+ATTUNE_SIM_INLINE void fuse(Vector<T, C> &acc, const Vector<T, C> &a, const Vector<T, C> &b) {
   if constexpr (std::is_integral_v<T>) {
     acc += a * b;
   } else {
 #if defined(__clang__)
-    acc = __builtin_elementwise_fma(a - Vector<T, C>{}, b, acc); // x - 0 is x, -0 included
+    acc = __builtin_elementwise_fma(a, b, acc);
 #else
     for (unsigned c = 0; c < C; ++c)
-      acc[c] = std::fma(a, b[c], acc[c]);
+      acc[c] = std::fma(a[c], b[c], acc[c]);
 #endif
   }
+}
+template <class T, unsigned C>
+ATTUNE_SIM_INLINE void fuse(Vector<T, C> &acc, T a, const Vector<T, C> &b) {
+  fuse<T, C>(acc, a - Vector<T, C>{}, b); // x - 0 is x, -0 included
 }
 
 } // namespace attune::sim
