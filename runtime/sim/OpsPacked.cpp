@@ -30,15 +30,15 @@ struct HalfPair {
 };
 
 template <class T> ATTUNE_SIM_INLINE auto value(U half) {
-  if constexpr (std::is_same_v<T, Half>)
-    return f16ToF32(H(half));
+  if constexpr (kIsHalf<T>)
+    return halfValue<T>(H(half));
   else
     return T(half);
 }
 /// Integers arrive in int or U and are cut, or saturated under clamp; floats are clamped to [0, 1]
 /// and rounded.
 template <class T, class R> ATTUNE_SIM_INLINE U result(R x, bool clamp, bool dx10) {
-  if constexpr (std::is_same_v<T, Half>)
+  if constexpr (kIsHalf<T>)
     return f32ToF16(clamp ? clampUnit(x, dx10) : x);
   else
     return H(clamp ? I(std::clamp<int64_t>(x, std::numeric_limits<T>::min(),
@@ -47,7 +47,7 @@ template <class T, class R> ATTUNE_SIM_INLINE U result(R x, bool clamp, bool dx1
 }
 
 template <class T, int N, class Fn> void packed(Wave &w, const Inst &i, Fn fn) {
-  constexpr bool floating = std::is_same_v<T, Half>;
+  constexpr bool floating = kIsHalf<T>;
   uint64_t mask = w.exec();
   bool clamp = i.clamp, dx10 = w.mode >> 8 & 1;
   alignas(64) LaneRow buffer[3][2], out;
@@ -196,13 +196,25 @@ SIM_PACKED3(vPkMadI16, S, a *b + c)
 SIM_PACKED3(vPkMadU16, H, int64_t(a) * b + c)
 SIM_PACKED2(vPkAddF16, Half, a + b)
 SIM_PACKED2(vPkMulF16, Half, a *b)
-SIM_PACKED2(vPkMinF16, Half, minNum(a, b))
-SIM_PACKED2(vPkMaxF16, Half, maxNum(a, b))
 SIM_PACKED3(vPkFmaF16, Half, fmaHalf(a, b, c))
 SIM_PACKED3(vPkMinimum3F16, Half, minimum(minimum(a, b), c))
 SIM_PACKED3(vPkMaximum3F16, Half, maximum(maximum(a, b), c))
 #undef SIM_PACKED2
 #undef SIM_PACKED3
+
+/// Minimum or maximum, fn(Extremes, a, b), as MODE.ieee asks.
+template <class Fn> static void packedSelect(Wave &w, const Inst &i, Fn fn) {
+  if (w.mode >> 9 & 1)
+    packed<SignallingHalf, 2>(w, i, [fn](auto... x) { return fn(Extremes<true>(), x...); });
+  else
+    packed<SignallingHalf, 2>(w, i, [fn](auto... x) { return fn(Extremes<false>(), x...); });
+}
+void vPkMinF16(Wave &w, const Inst &i) {
+  packedSelect(w, i, [](auto e, float a, float b) { return e.min(a, b); });
+}
+void vPkMaxF16(Wave &w, const Inst &i) {
+  packedSelect(w, i, [](auto e, float a, float b) { return e.max(a, b); });
+}
 
 void vPkFmacF16(Wave &w, const Inst &i) { // a VOP2: no op_sel fields, so the defaults
   Inst plain = i;
