@@ -236,6 +236,21 @@ template <class T> ATTUNE_SIM_INLINE T quieted(T x) {
   return std::bit_cast<T>(asBits(x) | quiet);
 }
 
+/// The result of an operation on a (then b, then anything): of several NaN operands the first one
+/// is passed on, quieted. A host chooses by the order in which its compiler put them.
+template <class T> ATTUNE_SIM_INLINE T passNan(T result, T a) {
+  return isNan(a) ? quieted(a) : result;
+}
+template <class T> ATTUNE_SIM_INLINE T passNan(T result, T a, T b) {
+  return passNan(passNan(result, b), a);
+}
+template <class T> ATTUNE_SIM_INLINE T addNum(T a, T b) { return passNan(a + b, a); }
+template <class T> ATTUNE_SIM_INLINE T subNum(T a, T b) { return passNan(a - b, a); }
+template <class T> ATTUNE_SIM_INLINE T mulNum(T a, T b) { return passNan(a * b, a); }
+template <class T> ATTUNE_SIM_INLINE T fmaNum(T a, T b, T c) {
+  return passNan(std::fma(a, b, c), a, b);
+}
+
 /// Minimum and maximum as MODE.ieee has them: with it a signalling NaN wins, quieted; of two the
 /// first.
 template <bool Ieee> struct Extremes {
@@ -257,10 +272,10 @@ template <bool Ieee> struct Extremes {
 };
 /// v_maximum3 / v_minimum3 pieces: NaN wins, quieted.
 template <class T> ATTUNE_SIM_INLINE T maximum(T a, T b) {
-  return isNan(a) || isNan(b) ? a + b : maxNum(a, b);
+  return isNan(a) || isNan(b) ? addNum(a, b) : maxNum(a, b);
 }
 template <class T> ATTUNE_SIM_INLINE T minimum(T a, T b) {
-  return isNan(a) || isNan(b) ? a + b : minNum(a, b);
+  return isNan(a) || isNan(b) ? addNum(a, b) : minNum(a, b);
 }
 /// The clamp modifier on a float result: [0, 1]; NaN becomes 0 with DX10 clamp and stays NaN
 /// without.

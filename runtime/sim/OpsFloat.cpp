@@ -70,29 +70,29 @@ template <class T, class Fn> void roundLanes(Wave &w, const Inst &i, Fn fn) {
 }
 
 F fmaHalf(F a, F b, F c) { // product and sum of halves are exact in double or far from a tie
-  return roundToOdd(std::fma(D(a), D(b), D(c)));
+  return passNan(roundToOdd(std::fma(D(a), D(b), D(c))), a, b);
 }
 
 } // namespace
 
 // f32
 void vAddF32(Wave &w, const Inst &i) {
-  lanes<F, F, F>(w, i, [](F a, F b) { return a + b; });
+  lanes<F, F, F>(w, i, [](F a, F b) { return addNum(a, b); });
 }
 void vSubF32(Wave &w, const Inst &i) {
-  lanes<F, F, F>(w, i, [](F a, F b) { return a - b; });
+  lanes<F, F, F>(w, i, [](F a, F b) { return subNum(a, b); });
 }
 void vSubrevF32(Wave &w, const Inst &i) {
-  lanes<F, F, F>(w, i, [](F a, F b) { return b - a; });
+  lanes<F, F, F>(w, i, [](F a, F b) { return passNan(b - a, a); });
 }
 void vMulF32(Wave &w, const Inst &i) {
-  lanes<F, F, F>(w, i, [](F a, F b) { return a * b; });
+  lanes<F, F, F>(w, i, [](F a, F b) { return mulNum(a, b); });
 }
 void vMulLegacyF32(Wave &w, const Inst &i) {
-  lanes<F, F, F>(w, i, [](F a, F b) { return a == 0 || b == 0 ? 0.0f : a * b; });
+  lanes<F, F, F>(w, i, [](F a, F b) { return a == 0 || b == 0 ? 0.0f : mulNum(a, b); });
 }
 void vFmaF32(Wave &w, const Inst &i) {
-  lanes<F, F, F, F>(w, i, [](F a, F b, F c) { return std::fma(a, b, c); });
+  lanes<F, F, F, F>(w, i, [](F a, F b, F c) { return fmaNum(a, b, c); });
 }
 void vFmacF32(Wave &w, const Inst &i) { vFmaF32(w, i); }
 void vMinF32(Wave &w, const Inst &i) {
@@ -199,9 +199,9 @@ void vDivFixupF32(Wave &w, const Inst &i) {
     lanes<D, types>(w, i, [](auto... x) { return expression(x...); });                             \
   }
 #define SIM_COMMA ,
-SIM_F64(vAddF64, D SIM_COMMA D, [](D a, D b) { return a + b; })
-SIM_F64(vMulF64, D SIM_COMMA D, [](D a, D b) { return a * b; })
-SIM_F64(vFmaF64, D SIM_COMMA D SIM_COMMA D, [](D a, D b, D c) { return std::fma(a, b, c); })
+SIM_F64(vAddF64, D SIM_COMMA D, [](D a, D b) { return addNum(a, b); })
+SIM_F64(vMulF64, D SIM_COMMA D, [](D a, D b) { return mulNum(a, b); })
+SIM_F64(vFmaF64, D SIM_COMMA D SIM_COMMA D, [](D a, D b, D c) { return fmaNum(a, b, c); })
 SIM_F64(vDivFixupF64, D SIM_COMMA D SIM_COMMA D, divFixupF64)
 SIM_F64(vLdexpF64, D SIM_COMMA int32_t, ldexpF64)
 SIM_F64(vTruncF64, D, [](D x) { return std::trunc(x); })
@@ -228,22 +228,23 @@ void vFrexpExpI32F64(Wave &w, const Inst &i) {
 
 // f16: computed in f32, where sums, products and quotients of halves round only once more.
 void vAddF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return a + b; });
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return addNum(a, b); });
 }
 void vSubF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return a - b; });
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return subNum(a, b); });
 }
 void vSubrevF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return b - a; });
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return passNan(b - a, a); });
 }
 void vMulF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return a * b; });
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return mulNum(a, b); });
 }
 void vFmaF16(Wave &w, const Inst &i) {
   lanes<Half, Half, Half, Half>(w, i, [](auto... x) { return fmaHalf(x...); });
 }
 void vMadF16(Wave &w, const Inst &i) { // unfused: the product is rounded to f16 first
-  lanes<Half, Half, Half, Half>(w, i, [](F a, F b, F c) { return f16ToF32(f32ToF16(a * b)) + c; });
+  lanes<Half, Half, Half, Half>(
+      w, i, [](F a, F b, F c) { return addNum(f16ToF32(f32ToF16(mulNum(a, b))), c); });
 }
 void vMacF16(Wave &w, const Inst &i) { vMadF16(w, i); }
 void vMinF16(Wave &w, const Inst &i) {

@@ -130,8 +130,8 @@ template <class Widen> void dotHalves(Wave &w, const Inst &i, bool selects, Wide
   U flip = selects && (i.neg >> 2 & 1) ? 0x80000000 : 0;
   ResultMods mods(w, i);
   for (int l = 0; l < kLanes; ++l) {
-    F sum = std::fma(widen(H(a.lo(l))), widen(H(b.lo(l))), asFloat(asBits(c[l]) ^ flip));
-    out[l] = asBits(mods.apply(std::fma(widen(H(a.hi(l))), widen(H(b.hi(l))), sum)));
+    F sum = fmaNum(widen(H(a.lo(l))), widen(H(b.lo(l))), asFloat(asBits(c[l]) ^ flip));
+    out[l] = asBits(mods.apply(fmaNum(widen(H(a.hi(l))), widen(H(b.hi(l))), sum)));
   }
   commitRow(w, i, 0, out, mask);
 }
@@ -152,7 +152,7 @@ void mixLanes(Wave &w, const Inst &i, F (&out)[kLanes], uint64_t &mask) {
   }
   ResultMods mods(w, i);
   for (int l = 0; l < kLanes; ++l)
-    out[l] = mods.apply(std::fma(in[0][l], in[1][l], in[2][l]));
+    out[l] = mods.apply(fmaNum(in[0][l], in[1][l], in[2][l]));
 }
 
 void mixHalf(Wave &w, const Inst &i, bool high) {
@@ -168,7 +168,9 @@ void mixHalf(Wave &w, const Inst &i, bool high) {
   commitRow(w, i, 0, out, mask);
 }
 
-F fmaHalf(F a, F b, F c) { return roundToOdd(std::fma(double(a), double(b), double(c))); }
+F fmaHalf(F a, F b, F c) {
+  return passNan(roundToOdd(std::fma(double(a), double(b), double(c))), a, b);
+}
 
 } // namespace
 
@@ -194,8 +196,8 @@ SIM_PACKED2(vPkLshlrevB16, H, I(U(b) << (a & 15) & 0xffff))
 SIM_PACKED2(vPkLshrrevB16, H, I(b >> (a & 15)))
 SIM_PACKED3(vPkMadI16, S, a *b + c)
 SIM_PACKED3(vPkMadU16, H, int64_t(a) * b + c)
-SIM_PACKED2(vPkAddF16, Half, a + b)
-SIM_PACKED2(vPkMulF16, Half, a *b)
+SIM_PACKED2(vPkAddF16, Half, addNum(a, b))
+SIM_PACKED2(vPkMulF16, Half, mulNum(a, b))
 SIM_PACKED3(vPkFmaF16, Half, fmaHalf(a, b, c))
 SIM_PACKED3(vPkMinimum3F16, Half, minimum(minimum(a, b), c))
 SIM_PACKED3(vPkMaximum3F16, Half, maximum(maximum(a, b), c))
@@ -224,13 +226,13 @@ void vPkFmacF16(Wave &w, const Inst &i) { // a VOP2: no op_sel fields, so the de
 }
 
 void vPkAddF32(Wave &w, const Inst &i) {
-  packedF32<2>(w, i, [](F a, F b, F) { return a + b; });
+  packedF32<2>(w, i, [](F a, F b, F) { return addNum(a, b); });
 }
 void vPkMulF32(Wave &w, const Inst &i) {
-  packedF32<2>(w, i, [](F a, F b, F) { return a * b; });
+  packedF32<2>(w, i, [](F a, F b, F) { return mulNum(a, b); });
 }
 void vPkFmaF32(Wave &w, const Inst &i) {
-  packedF32<3>(w, i, [](F a, F b, F c) { return std::fma(a, b, c); });
+  packedF32<3>(w, i, [](F a, F b, F c) { return fmaNum(a, b, c); });
 }
 /// Low result from source 0, high result from source 1, each the half that its own op_sel bit
 /// names.
