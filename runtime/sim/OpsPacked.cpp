@@ -207,9 +207,11 @@ SIM_PACKED3(vPkMaximum3F16, Half, maximum(maximum(a, b), c))
 /// Minimum or maximum, fn(Extremes, a, b), as MODE.ieee asks.
 template <class Fn> static void packedSelect(Wave &w, const Inst &i, Fn fn) {
   if (w.mode >> 9 & 1)
-    packed<SignallingHalf, 2>(w, i, [fn](auto... x) { return fn(Extremes<true>(), x...); });
+    packed<SignallingHalf, 2>(w, i,
+                              [fn](auto... x) { return fn(Extremes<NanRule::Ieee>(), x...); });
   else
-    packed<SignallingHalf, 2>(w, i, [fn](auto... x) { return fn(Extremes<false>(), x...); });
+    packed<SignallingHalf, 2>(w, i,
+                              [fn](auto... x) { return fn(Extremes<NanRule::Lose>(), x...); });
 }
 void vPkMinF16(Wave &w, const Inst &i) {
   packedSelect(w, i, [](auto e, float a, float b) { return e.min(a, b); });
