@@ -173,7 +173,7 @@ template <class T> void negate(Widened<T> &x, unsigned elements) {
 //===--------------------------------------------------------------------------------------------------------------===//
 
 /// Puts C where D is, after which D accumulates in place. The operands have been read by now.
-void startFromC(Lanes d, const MfmaC &c, unsigned regs) {
+ATTUNE_SIM_CLONES void startFromC(Lanes d, const MfmaC &c, unsigned regs) {
   if (c.regs == d)
     return;
   if (c.regs) {

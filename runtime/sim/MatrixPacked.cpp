@@ -167,10 +167,12 @@ ATTUNE_SIM_INLINE void accumulate(Row (&acc)[4], const float *a, const float *b,
 
 /// Whether a sum of everything stored says that some of it is not a number.
 ATTUNE_SIM_INLINE bool anyNan(const Row &sum) {
-  bool nan = false;
-  for (unsigned c = 0; c < kPanel; ++c)
-    nan |= sum[c] != sum[c];
-  return nan;
+  auto nan = sum != sum; // all ones where it is
+  uint64_t words[sizeof(nan) / sizeof(uint64_t)], any = 0;
+  std::memcpy(words, &nan, sizeof(nan));
+  for (uint64_t word : words)
+    any |= word;
+  return any != 0;
 }
 
 /// Tile of an instruction without scales. K: as in accumulate.
