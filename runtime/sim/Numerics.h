@@ -302,10 +302,10 @@ template <NanRule Rule> struct Extremes {
 };
 /// v_maximum3 / v_minimum3 pieces: NaN wins, quieted.
 template <class T> ATTUNE_SIM_INLINE T maximum(T a, T b) {
-  return isNan(a) || isNan(b) ? addNum(a, b) : maxNum(a, b);
+  return isNan(a) ? quieted(a) : isNan(b) ? quieted(b) : maxNum(a, b);
 }
 template <class T> ATTUNE_SIM_INLINE T minimum(T a, T b) {
-  return isNan(a) || isNan(b) ? addNum(a, b) : minNum(a, b);
+  return isNan(a) ? quieted(a) : isNan(b) ? quieted(b) : minNum(a, b);
 }
 /// The clamp modifier on a float result: [0, 1]; NaN becomes 0 with DX10 clamp and stays NaN
 /// without.

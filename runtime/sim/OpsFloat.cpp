@@ -35,11 +35,12 @@ template <class R, class... S, class Fn> void selectLanes(Wave &w, const Inst &i
   selectLanesOf<R, S...>(w, i, fn, std::index_sequence_for<S...>());
 }
 
-/// f32 min/max: hardware flushes what they return, which a comparison does not.
+/// f32 min/max: hardware flushes what they return, which a comparison does not. Flushing keeps the
+/// order of numbers, signed zeros among them, so that it may follow the choice.
 template <class... S, class Fn> void selectF32(Wave &w, const Inst &i, Fn fn) {
   bool in = !(w.mode >> 4 & 1), out = !(w.mode >> 5 & 1);
   if (in || out)
-    selectLanes<F, S...>(w, i, [fn](auto e, auto... x) { return fn(e, flushDenormal(x)...); });
+    selectLanes<F, S...>(w, i, [fn](auto e, auto... x) { return flushDenormal(fn(e, x...)); });
   else
     selectLanes<F, S...>(w, i, fn);
 }
