@@ -26,7 +26,19 @@
 
 namespace attune::sim {
 
-struct Half {}; ///< f16 in the low 16 bits
+struct Half {};           ///< f16 in the low 16 bits
+struct SignallingHalf {}; ///< the same as a source; signalling NaNs stay so
+
+template <class T>
+inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, SignallingHalf>;
+
+/// A half as the lambda sees it.
+template <class T> ATTUNE_SIM_INLINE float halfValue(uint16_t bits) {
+  float x = f16ToF32(bits);
+  bool signalling =
+      std::is_same_v<T, SignallingHalf> && (bits & 0x7fff) > 0x7c00 && !(bits & 0x200);
+  return signalling ? asFloat(asBits(x) & ~0x00400000u) : x;
+}
 
 template <class T> struct LaneType {
   static constexpr bool wide = sizeof(T) == 8;
@@ -41,14 +53,15 @@ template <> struct LaneType<Half> {
   static constexpr Width width = Width::B16;
   using Value = float;
 };
+template <> struct LaneType<SignallingHalf> : LaneType<Half> {};
 
 template <class T> struct Source {
   SourceRows rows;
   Source(Wave &w, const Inst &i, int n, LaneRow *buffer, uint64_t &mask)
       : rows(fetchSource(w, i, n, LaneType<T>::width, buffer, mask)) {}
   ATTUNE_SIM_INLINE auto operator[](int l) const {
-    if constexpr (std::is_same_v<T, Half>)
-      return f16ToF32(uint16_t(rows.lo[l]));
+    if constexpr (kIsHalf<T>)
+      return halfValue<T>(uint16_t(rows.lo[l]));
     else if constexpr (sizeof(T) == 8)
       return std::bit_cast<T>(rows.lo[l] | uint64_t(rows.hi[l]) << 32);
     else if constexpr (sizeof(T) == 4)

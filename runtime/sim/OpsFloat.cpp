@@ -3,6 +3,7 @@
 // (-ffp-contract=off).
 #include "runtime/sim/Lanes.h"
 #include <algorithm>
+#include <optional>
 
 namespace attune::sim {
 namespace {
@@ -10,13 +11,38 @@ namespace {
 using F = float;
 using D = double;
 
-/// f32 min/max: hardware flushes what they return, which a comparison does not.
+/// fn(Extremes, sources...) with the rule that MODE.ieee asks for, or, nearly always, without any:
+/// looking for NaNs first costs less than minding them.
+template <class R, class... S, class Fn, size_t... K>
+void selectLanesOf(Wave &w, const Inst &i, Fn fn, std::index_sequence<K...>) {
+  uint64_t mask = w.exec();
+  alignas(64) LaneRow buffer[sizeof...(S)][2];
+  std::tuple<Source<S>...> src{Source<S>(w, i, int(K), buffer[K], mask)...};
+  uint32_t nans = 0;
+  for (int l = 0; l < kLanes; ++l)
+    nans |= ((isNan(std::get<K>(src)[l]) ? ~0u : 0u) | ...);
+  auto run = [&](auto extremes) {
+    computeLanes<R>(w, i, mask, [=](auto... x) { return fn(extremes, x...); }, std::get<K>(src)...);
+  };
+  if (!nans)
+    run(Extremes<NanRule::Absent>());
+  else if (w.mode >> 9 & 1)
+    run(Extremes<NanRule::Ieee>());
+  else
+    run(Extremes<NanRule::Lose>());
+}
+template <class R, class... S, class Fn> void selectLanes(Wave &w, const Inst &i, Fn fn) {
+  selectLanesOf<R, S...>(w, i, fn, std::index_sequence_for<S...>());
+}
+
+/// f32 min/max: hardware flushes what they return, which a comparison does not. Flushing keeps the
+/// order of numbers, signed zeros among them, so that it may follow the choice.
 template <class... S, class Fn> void selectF32(Wave &w, const Inst &i, Fn fn) {
   bool in = !(w.mode >> 4 & 1), out = !(w.mode >> 5 & 1);
   if (in || out)
-    lanes<F, S...>(w, i, [fn](auto... x) { return fn(flushDenormal(x)...); });
+    selectLanes<F, S...>(w, i, [fn](auto e, auto... x) { return flushDenormal(fn(e, x...)); });
   else
-    lanes<F, S...>(w, i, fn);
+    selectLanes<F, S...>(w, i, fn);
 }
 
 /// A special function that comes as a 64-lane routine.
@@ -61,51 +87,51 @@ template <class T, class Fn> void roundLanes(Wave &w, const Inst &i, Fn fn) {
 }
 
 F fmaHalf(F a, F b, F c) { // product and sum of halves are exact in double or far from a tie
-  return roundToOdd(std::fma(D(a), D(b), D(c)));
+  return passNan(roundToOdd(std::fma(D(a), D(b), D(c))), a, b);
 }
 
 } // namespace
 
 // f32
 void vAddF32(Wave &w, const Inst &i) {
-  lanes<F, F, F>(w, i, [](F a, F b) { return a + b; });
+  lanes<F, F, F>(w, i, [](F a, F b) { return addNum(a, b); });
 }
 void vSubF32(Wave &w, const Inst &i) {
-  lanes<F, F, F>(w, i, [](F a, F b) { return a - b; });
+  lanes<F, F, F>(w, i, [](F a, F b) { return subNum(a, b); });
 }
 void vSubrevF32(Wave &w, const Inst &i) {
-  lanes<F, F, F>(w, i, [](F a, F b) { return b - a; });
+  lanes<F, F, F>(w, i, [](F a, F b) { return passNan(b - a, a); });
 }
 void vMulF32(Wave &w, const Inst &i) {
-  lanes<F, F, F>(w, i, [](F a, F b) { return a * b; });
+  lanes<F, F, F>(w, i, [](F a, F b) { return mulNum(a, b); });
 }
 void vMulLegacyF32(Wave &w, const Inst &i) {
-  lanes<F, F, F>(w, i, [](F a, F b) { return a == 0 || b == 0 ? 0.0f : a * b; });
+  lanes<F, F, F>(w, i, [](F a, F b) { return a == 0 || b == 0 ? 0.0f : mulNum(a, b); });
 }
 void vFmaF32(Wave &w, const Inst &i) {
-  lanes<F, F, F, F>(w, i, [](F a, F b, F c) { return std::fma(a, b, c); });
+  lanes<F, F, F, F>(w, i, [](F a, F b, F c) { return fmaNum(a, b, c); });
 }
 void vFmacF32(Wave &w, const Inst &i) { vFmaF32(w, i); }
 void vMinF32(Wave &w, const Inst &i) {
-  selectF32<F, F>(w, i, [](F a, F b) { return minNum(a, b); });
+  selectF32<F, F>(w, i, [](auto e, F a, F b) { return e.min(a, b); });
 }
 void vMaxF32(Wave &w, const Inst &i) {
-  selectF32<F, F>(w, i, [](F a, F b) { return maxNum(a, b); });
+  selectF32<F, F>(w, i, [](auto e, F a, F b) { return e.max(a, b); });
 }
 void vMin3F32(Wave &w, const Inst &i) {
-  selectF32<F, F, F>(w, i, [](F a, F b, F c) { return min3(a, b, c); });
+  selectF32<F, F, F>(w, i, [](auto e, F a, F b, F c) { return e.min(a, b, c); });
 }
 void vMax3F32(Wave &w, const Inst &i) {
-  selectF32<F, F, F>(w, i, [](F a, F b, F c) { return max3(a, b, c); });
+  selectF32<F, F, F>(w, i, [](auto e, F a, F b, F c) { return e.max(a, b, c); });
 }
 void vMed3F32(Wave &w, const Inst &i) {
-  selectF32<F, F, F>(w, i, [](F a, F b, F c) { return med3(a, b, c); });
+  selectF32<F, F, F>(w, i, [](auto e, F a, F b, F c) { return e.med(a, b, c); });
 }
 void vMinimum3F32(Wave &w, const Inst &i) {
-  selectF32<F, F, F>(w, i, [](F a, F b, F c) { return minimum(minimum(a, b), c); });
+  selectF32<F, F, F>(w, i, [](auto, F a, F b, F c) { return minimum(minimum(a, b), c); });
 }
 void vMaximum3F32(Wave &w, const Inst &i) {
-  selectF32<F, F, F>(w, i, [](F a, F b, F c) { return maximum(maximum(a, b), c); });
+  selectF32<F, F, F>(w, i, [](auto, F a, F b, F c) { return maximum(maximum(a, b), c); });
 }
 void vFractF32(Wave &w, const Inst &i) {
   roundLanes<F>(w, i, [](F x) { return fractF32(x); });
@@ -165,6 +191,9 @@ template <class T, class Fn> static void divScale(Wave &w, const Inst &i, Fn fn)
   writeScalar64(w, i.sdst, scaled & mask);
 }
 template <class T, class Fn> static void divFmas(Wave &w, const Inst &i, Fn fn) {
+  std::optional<DefaultFloatMode> guard; // the host's mode is that of f32
+  if constexpr (std::is_same_v<T, D>)
+    guard.emplace(w);
   uint64_t mask = w.exec(), vcc = w.vcc();
   alignas(64) LaneRow buffer[3][2], out[2];
   Source<T> a(w, i, 0, buffer[0], mask), b(w, i, 1, buffer[1], mask), c(w, i, 2, buffer[2], mask);
@@ -187,11 +216,9 @@ void vDivFixupF32(Wave &w, const Inst &i) {
     lanes<D, types>(w, i, [](auto... x) { return expression(x...); });                             \
   }
 #define SIM_COMMA ,
-SIM_F64(vAddF64, D SIM_COMMA D, [](D a, D b) { return a + b; })
-SIM_F64(vMulF64, D SIM_COMMA D, [](D a, D b) { return a * b; })
-SIM_F64(vMinF64, D SIM_COMMA D, [](D a, D b) { return minNum(a, b); })
-SIM_F64(vMaxF64, D SIM_COMMA D, [](D a, D b) { return maxNum(a, b); })
-SIM_F64(vFmaF64, D SIM_COMMA D SIM_COMMA D, [](D a, D b, D c) { return std::fma(a, b, c); })
+SIM_F64(vAddF64, D SIM_COMMA D, [](D a, D b) { return addNum(a, b); })
+SIM_F64(vMulF64, D SIM_COMMA D, [](D a, D b) { return mulNum(a, b); })
+SIM_F64(vFmaF64, D SIM_COMMA D SIM_COMMA D, [](D a, D b, D c) { return fmaNum(a, b, c); })
 SIM_F64(vDivFixupF64, D SIM_COMMA D SIM_COMMA D, divFixupF64)
 SIM_F64(vLdexpF64, D SIM_COMMA int32_t, ldexpF64)
 SIM_F64(vTruncF64, D, [](D x) { return std::trunc(x); })
@@ -205,6 +232,12 @@ SIM_F64(vRsqF64, D, rsqF64)
 SIM_F64(vSqrtF64, D, sqrtF64)
 #undef SIM_F64
 #undef SIM_COMMA
+void vMinF64(Wave &w, const Inst &i) {
+  selectLanes<D, D, D>(w, i, [](auto e, D a, D b) { return e.min(a, b); });
+}
+void vMaxF64(Wave &w, const Inst &i) {
+  selectLanes<D, D, D>(w, i, [](auto e, D a, D b) { return e.max(a, b); });
+}
 void vFmacF64(Wave &w, const Inst &i) { vFmaF64(w, i); }
 void vFrexpExpI32F64(Wave &w, const Inst &i) {
   lanes<int32_t, D>(w, i, [](auto... x) { return frexpExpF64(x...); });
@@ -212,38 +245,44 @@ void vFrexpExpI32F64(Wave &w, const Inst &i) {
 
 // f16: computed in f32, where sums, products and quotients of halves round only once more.
 void vAddF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return a + b; });
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return addNum(a, b); });
 }
 void vSubF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return a - b; });
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return subNum(a, b); });
 }
 void vSubrevF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return b - a; });
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return passNan(b - a, a); });
 }
 void vMulF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return a * b; });
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return mulNum(a, b); });
 }
 void vFmaF16(Wave &w, const Inst &i) {
   lanes<Half, Half, Half, Half>(w, i, [](auto... x) { return fmaHalf(x...); });
 }
 void vMadF16(Wave &w, const Inst &i) { // unfused: the product is rounded to f16 first
-  lanes<Half, Half, Half, Half>(w, i, [](F a, F b, F c) { return f16ToF32(f32ToF16(a * b)) + c; });
+  lanes<Half, Half, Half, Half>(
+      w, i, [](F a, F b, F c) { return addNum(f16ToF32(f32ToF16(mulNum(a, b))), c); });
 }
 void vMacF16(Wave &w, const Inst &i) { vMadF16(w, i); }
 void vMinF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return minNum(a, b); });
+  selectLanes<Half, SignallingHalf, SignallingHalf>(w, i,
+                                                    [](auto e, F a, F b) { return e.min(a, b); });
 }
 void vMaxF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return maxNum(a, b); });
+  selectLanes<Half, SignallingHalf, SignallingHalf>(w, i,
+                                                    [](auto e, F a, F b) { return e.max(a, b); });
 }
 void vMin3F16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half, Half>(w, i, [](F a, F b, F c) { return min3(a, b, c); });
+  selectLanes<Half, SignallingHalf, SignallingHalf, SignallingHalf>(
+      w, i, [](auto e, F a, F b, F c) { return e.min(a, b, c); });
 }
 void vMax3F16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half, Half>(w, i, [](F a, F b, F c) { return max3(a, b, c); });
+  selectLanes<Half, SignallingHalf, SignallingHalf, SignallingHalf>(
+      w, i, [](auto e, F a, F b, F c) { return e.max(a, b, c); });
 }
 void vMed3F16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half, Half>(w, i, [](F a, F b, F c) { return med3(a, b, c); });
+  selectLanes<Half, SignallingHalf, SignallingHalf, SignallingHalf>(
+      w, i, [](auto e, F a, F b, F c) { return e.med(a, b, c); });
 }
 void vDivFixupF16(Wave &w, const Inst &i) {
   lanes<Half, Half, Half, Half>(w, i, [](auto... x) { return divFixupF32(x...); });

@@ -30,15 +30,15 @@ struct HalfPair {
 };
 
 template <class T> ATTUNE_SIM_INLINE auto value(U half) {
-  if constexpr (std::is_same_v<T, Half>)
-    return f16ToF32(H(half));
+  if constexpr (kIsHalf<T>)
+    return halfValue<T>(H(half));
   else
     return T(half);
 }
 /// Integers arrive in int or U and are cut, or saturated under clamp; floats are clamped to [0, 1]
 /// and rounded.
 template <class T, class R> ATTUNE_SIM_INLINE U result(R x, bool clamp, bool dx10) {
-  if constexpr (std::is_same_v<T, Half>)
+  if constexpr (kIsHalf<T>)
     return f32ToF16(clamp ? clampUnit(x, dx10) : x);
   else
     return H(clamp ? I(std::clamp<int64_t>(x, std::numeric_limits<T>::min(),
@@ -47,7 +47,7 @@ template <class T, class R> ATTUNE_SIM_INLINE U result(R x, bool clamp, bool dx1
 }
 
 template <class T, int N, class Fn> void packed(Wave &w, const Inst &i, Fn fn) {
-  constexpr bool floating = std::is_same_v<T, Half>;
+  constexpr bool floating = kIsHalf<T>;
   uint64_t mask = w.exec();
   bool clamp = i.clamp, dx10 = w.mode >> 8 & 1;
   alignas(64) LaneRow buffer[3][2], out;
@@ -130,8 +130,8 @@ template <class Widen> void dotHalves(Wave &w, const Inst &i, bool selects, Wide
   U flip = selects && (i.neg >> 2 & 1) ? 0x80000000 : 0;
   ResultMods mods(w, i);
   for (int l = 0; l < kLanes; ++l) {
-    F sum = std::fma(widen(H(a.lo(l))), widen(H(b.lo(l))), asFloat(asBits(c[l]) ^ flip));
-    out[l] = asBits(mods.apply(std::fma(widen(H(a.hi(l))), widen(H(b.hi(l))), sum)));
+    F sum = fmaNum(widen(H(a.lo(l))), widen(H(b.lo(l))), asFloat(asBits(c[l]) ^ flip));
+    out[l] = asBits(mods.apply(fmaNum(widen(H(a.hi(l))), widen(H(b.hi(l))), sum)));
   }
   commitRow(w, i, 0, out, mask);
 }
@@ -152,7 +152,7 @@ void mixLanes(Wave &w, const Inst &i, F (&out)[kLanes], uint64_t &mask) {
   }
   ResultMods mods(w, i);
   for (int l = 0; l < kLanes; ++l)
-    out[l] = mods.apply(std::fma(in[0][l], in[1][l], in[2][l]));
+    out[l] = mods.apply(fmaNum(in[0][l], in[1][l], in[2][l]));
 }
 
 void mixHalf(Wave &w, const Inst &i, bool high) {
@@ -168,7 +168,9 @@ void mixHalf(Wave &w, const Inst &i, bool high) {
   commitRow(w, i, 0, out, mask);
 }
 
-F fmaHalf(F a, F b, F c) { return roundToOdd(std::fma(double(a), double(b), double(c))); }
+F fmaHalf(F a, F b, F c) {
+  return passNan(roundToOdd(std::fma(double(a), double(b), double(c))), a, b);
+}
 
 } // namespace
 
@@ -194,15 +196,29 @@ SIM_PACKED2(vPkLshlrevB16, H, I(U(b) << (a & 15) & 0xffff))
 SIM_PACKED2(vPkLshrrevB16, H, I(b >> (a & 15)))
 SIM_PACKED3(vPkMadI16, S, a *b + c)
 SIM_PACKED3(vPkMadU16, H, int64_t(a) * b + c)
-SIM_PACKED2(vPkAddF16, Half, a + b)
-SIM_PACKED2(vPkMulF16, Half, a *b)
-SIM_PACKED2(vPkMinF16, Half, minNum(a, b))
-SIM_PACKED2(vPkMaxF16, Half, maxNum(a, b))
+SIM_PACKED2(vPkAddF16, Half, addNum(a, b))
+SIM_PACKED2(vPkMulF16, Half, mulNum(a, b))
 SIM_PACKED3(vPkFmaF16, Half, fmaHalf(a, b, c))
 SIM_PACKED3(vPkMinimum3F16, Half, minimum(minimum(a, b), c))
 SIM_PACKED3(vPkMaximum3F16, Half, maximum(maximum(a, b), c))
 #undef SIM_PACKED2
 #undef SIM_PACKED3
+
+/// Minimum or maximum, fn(Extremes, a, b), as MODE.ieee asks.
+template <class Fn> static void packedSelect(Wave &w, const Inst &i, Fn fn) {
+  if (w.mode >> 9 & 1)
+    packed<SignallingHalf, 2>(w, i,
+                              [fn](auto... x) { return fn(Extremes<NanRule::Ieee>(), x...); });
+  else
+    packed<SignallingHalf, 2>(w, i,
+                              [fn](auto... x) { return fn(Extremes<NanRule::Lose>(), x...); });
+}
+void vPkMinF16(Wave &w, const Inst &i) {
+  packedSelect(w, i, [](auto e, float a, float b) { return e.min(a, b); });
+}
+void vPkMaxF16(Wave &w, const Inst &i) {
+  packedSelect(w, i, [](auto e, float a, float b) { return e.max(a, b); });
+}
 
 void vPkFmacF16(Wave &w, const Inst &i) { // a VOP2: no op_sel fields, so the defaults
   Inst plain = i;
@@ -212,13 +228,13 @@ void vPkFmacF16(Wave &w, const Inst &i) { // a VOP2: no op_sel fields, so the de
 }
 
 void vPkAddF32(Wave &w, const Inst &i) {
-  packedF32<2>(w, i, [](F a, F b, F) { return a + b; });
+  packedF32<2>(w, i, [](F a, F b, F) { return addNum(a, b); });
 }
 void vPkMulF32(Wave &w, const Inst &i) {
-  packedF32<2>(w, i, [](F a, F b, F) { return a * b; });
+  packedF32<2>(w, i, [](F a, F b, F) { return mulNum(a, b); });
 }
 void vPkFmaF32(Wave &w, const Inst &i) {
-  packedF32<3>(w, i, [](F a, F b, F c) { return std::fma(a, b, c); });
+  packedF32<3>(w, i, [](F a, F b, F c) { return fmaNum(a, b, c); });
 }
 /// Low result from source 0, high result from source 1, each the half that its own op_sel bit
 /// names.

@@ -94,6 +94,7 @@ template <Mini N, class Wide> void packByteStochastic(Wave &w, const Inst &i) {
   insertBits(w, i, byteShift(i), 8, bits, mask);
 }
 
+/// The second element's random bits are those that v_prng_b32 makes of the first one's.
 template <class Wide> void packFp4Stochastic(Wave &w, const Inst &i) {
   uint64_t mask = w.exec();
   alignas(64) LaneRow buffer[3][2], bits;
@@ -104,7 +105,7 @@ template <class Wide> void packFp4Stochastic(Wave &w, const Inst &i) {
   for (int l = 0; l < kLanes; ++l) {
     F x = Wide::get(a.lo[l]), y = Wide::get(Wide::packed ? a.lo[l] >> 16 : a.hi[l]);
     bits[l] = narrowStochastic<kFp4>(w, x, seed[l], scale[l]) |
-              narrowStochastic<kFp4>(w, y, seed[l], scale[l]) << 4;
+              narrowStochastic<kFp4>(w, y, prngB32(seed[l]), scale[l]) << 4;
   }
   insertBits(w, i, byteShift(i), 8, bits, mask);
 }
@@ -184,12 +185,16 @@ template <Mini N, class Wide, bool Stochastic> void pack32(Wave &w, const Inst &
   Source<U> seed(w, i, 1, buffer[0], mask);
   Source<F> scale(w, i, Stochastic ? 2 : 1, buffer[1], mask);
   SixBits out;
+  LaneRow random; // of element k: v_prng_b32 of that of element k - 1
+  for (int l = 0; l < kLanes; ++l)
+    random[l] = seed[l];
   for (int k = 0; k < 32; ++k)
     for (int l = 0; l < kLanes; ++l) {
       F x = element<Wide>(in, k, l);
       out.set(k, l,
-              Stochastic ? narrowStochastic<N>(w, x, seed[l], scale[l])
+              Stochastic ? narrowStochastic<N>(w, x, random[l], scale[l])
                          : narrow<N>(w, x, scale[l]));
+      random[l] = prngB32(random[l]);
     }
   out.commit(w, i, mask);
 }

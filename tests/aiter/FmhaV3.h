@@ -30,10 +30,13 @@ struct FmhaShape {
 struct FmhaErrors {
   double out = 0, lse = 0;
   bool paddingTouched = false;
+  double seconds = 0; ///< of the fastest launch
+  uint64_t waveInstructions = 0, mfmaInstructions = 0;
 };
 
-/// Draws inputs, launches, compares with the float64 reference and prints the report line.
+/// Draws inputs, launches (more than once to measure), compares with the float64 reference and
+/// prints the report line.
 FmhaErrors runFmhaV3(const FmhaKernel &, const FmhaShape &, const Policy &,
-                     attune::sim::strict::StrictChecker * = nullptr);
+                     attune::sim::strict::StrictChecker * = nullptr, unsigned launches = 1);
 
 } // namespace aitertest

@@ -91,8 +91,8 @@ TEST_CASE("min and max: NaN loses, -0 is below +0", "[numerics]") {
   CHECK_FALSE(std::signbit(maxNum(0.0f, -0.0f)));
   CHECK(std::signbit(minNum(-0.0f, 0.0f)));
   CHECK(std::signbit(minNum(0.0f, -0.0f)));
-  CHECK(max3(1.0f, kNan, 3.0f) == 3.0f);
-  CHECK(min3(kNan, kNan, 3.0f) == 3.0f);
+  CHECK(Extremes<NanRule::Lose>::max(1.0f, kNan, 3.0f) == 3.0f);
+  CHECK(Extremes<NanRule::Lose>::min(kNan, kNan, 3.0f) == 3.0f);
   CHECK(isNan(maximum(kNan, 1.0f)));
   CHECK(isNan(minimum(1.0f, kNan)));
   CHECK(maximum(2.0, 3.0) == 3.0);
@@ -102,9 +102,9 @@ TEST_CASE("min and max: NaN loses, -0 is below +0", "[numerics]") {
       for (float c : v) {
         float sorted[] = {a, b, c};
         std::sort(sorted, sorted + 3);
-        CHECK(med3(a, b, c) == sorted[1]);
+        CHECK(Extremes<NanRule::Lose>::med(a, b, c) == sorted[1]);
       }
-  CHECK(med3(kNan, 5.0f, 3.0f) == 3.0f);
+  CHECK(Extremes<NanRule::Lose>::med(kNan, 5.0f, 3.0f) == 3.0f);
   CHECK(clampUnit(kNan, true) == 0.0f);
   CHECK(isNan(clampUnit(kNan, false)));
   CHECK(clampUnit(-3.0f, false) == 0.0f);

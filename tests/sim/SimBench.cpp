@@ -3,6 +3,7 @@
 // checked. Not a test: run it by hand.
 #include "runtime/sim/Matrix.h"
 #include "runtime/sim/strict/Strict.h"
+#include "tests/aiter/FmhaV3.h"
 #include "tests/sim/coreHarness.h"
 #include <algorithm>
 #include <bit>
@@ -146,4 +147,18 @@ TEST_CASE("wave instructions a second, one thread") {
                double(instructions) / seconds / 1e6,
                double(fixture.stats.mfmaInstructions) / seconds / 1e6, watched / seconds);
   }
+}
+
+TEST_CASE("wave instructions a second in AITER's attention, one thread") {
+  AITER_CHECKOUT_OR_SKIP();
+  const aitertest::FmhaKernel kernel = {
+      "fwd_hd128_bf16.co", 128, 128, false, false, false, 256, 512};
+  const aitertest::FmhaShape shape = {
+      .heads = 1, .kvHeads = 1, .queries = {256}, .keys = {4096}, .lse = false};
+  aitertest::FmhaErrors best =
+      aitertest::runFmhaV3(kernel, shape, aitertest::kToBarrier, nullptr, 20);
+  REQUIRE(best.out <= 3e-3);
+  fmt::print("{:24} {:6.2f} M wave-instructions/s, {:5.2f} M MFMA/s\n", "AITER fmha hd128 bf16",
+             double(best.waveInstructions) / best.seconds / 1e6,
+             double(best.mfmaInstructions) / best.seconds / 1e6);
 }
