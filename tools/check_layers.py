@@ -25,6 +25,8 @@ LAYERS = {
     "runtime/cache": (ABI, False),
     "runtime/include": ([], False),  # what a C program sees
     "runtime/compile": (ABI + ["runtime/cache", "compiler/spec"], False),  # keys are made from specs; no LLVM
+    "runtime/bundle": (ABI + ["runtime/cache"], False),
+    "runtime/aot": (ABI, False),  # lists and plans: text in, text out
     "runtime/sim": (ABI, False),  # must run foreign kernels: knows nothing of our compiler
     "runtime/comgr": (ABI, False),
     "runtime/device": (ABI + ["runtime/sim"], False),
