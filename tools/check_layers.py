@@ -25,13 +25,15 @@ LAYERS = {
     "runtime/cache": (ABI, False),
     "runtime/include": ([], False),  # what a C program sees
     "runtime/compile": (ABI + ["runtime/cache", "compiler/spec"], False),  # keys are made from specs; no LLVM
+    "runtime/bundle": (ABI + ["runtime/cache"], False),
+    "runtime/aot": (ABI, False),  # lists and plans: text in, text out
     "runtime/sim": (ABI, False),  # must run foreign kernels: knows nothing of our compiler
     "runtime/comgr": (ABI, False),
     "runtime/device": (ABI + ["runtime/sim"], False),
     "runtime/launch": (ABI + ["runtime/device"], False),
     "runtime/exec": (ABI + ["runtime/sim", "runtime/launch"], False),
     "runtime/hip": (ABI + ["runtime/sim", "runtime/launch"], False),
-    "runtime/api": (ABI + ["runtime/cache", "runtime/compile", "runtime/device", "runtime/launch", "runtime/include", "compiler/spec"], False),
+    "runtime/api": (ABI + ["runtime/bundle", "runtime/cache", "runtime/compile", "runtime/device", "runtime/launch", "runtime/include", "compiler/spec"], False),
     "compiler/spec": (ABI, False),
     "compiler/layout": (ABI, False),
     "compiler/target": (ABI + ["compiler/layout"], False),

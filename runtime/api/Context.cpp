@@ -5,6 +5,7 @@
 #include "runtime/launch/File.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace attune {
 namespace {
@@ -119,6 +120,7 @@ Result<KernelPtr> Context::keep(const std::string &wish, cache::KernelRef image,
   Loaded &loaded = loaded_[wish];
   loaded.kernel = *kernel;
   loaded.lastUse = ++clock_;
+  meanwhile_.erase(wish);
   if (loaded_.size() > options_.loadedKernels)
     unloadOldest();
   return kernel;
@@ -169,16 +171,122 @@ Result<cache::KernelRef> Context::image(const ParsedSpec &spec, const Knobs &kno
   return findOrBuild(spec, knobs, *wanted);
 }
 
+void Context::addBundle(bundle::Bundle bundle) {
+  std::unique_lock lock(mutex_);
+  bundles_.push_back(std::make_shared<const bundle::Bundle>(std::move(bundle)));
+}
+
+Result<cache::Key> Context::keyOrUnbuilt(const ParsedSpec &spec, const Knobs &knobs,
+                                         std::optional<Error> &noCompiler) {
+  Result<CompilerIdentity> identity = compiler_.identity();
+  if (!identity)
+    noCompiler = identity.error();
+  return kernelKey(spec.model, arch_, knobs,
+                   identity ? *identity : CompilerIdentity{"none", "none"});
+}
+
+Result<cache::KernelRef> Context::fromBundles(const cache::Key &key) const {
+  std::vector<std::shared_ptr<const bundle::Bundle>> bundles;
+  {
+    std::shared_lock lock(mutex_);
+    bundles = bundles_;
+  }
+  Result<cache::KeyFields> fields = cache::parseKey(key.text());
+  if (!fields)
+    return fields.error();
+  for (const auto &bundle : bundles) {
+    std::optional<uint32_t> at = bundle->find(key.digest());
+    if (!at)
+      at = bundle->findAnyBuild(*fields);
+    if (!at)
+      continue;
+    Result<bundle::Entry> entry = bundle->load(*at);
+    if (!entry)
+      return entry.error();
+    return std::make_shared<const KernelImage>(std::move(entry->image));
+  }
+  return cache::KernelRef();
+}
+
+Result<cache::KernelRef> Context::withoutBuilding(const cache::Key &key, bool hasCompiler) {
+  if (hasCompiler)
+    if (cache::KernelRef image = cache_.lookup(key))
+      return image;
+  return fromBundles(key);
+}
+
+Error Context::missing(Error error, const cache::Key &key) const {
+  std::shared_lock lock(mutex_);
+  Result<cache::KeyFields> fields = cache::parseKey(key.text());
+  for (const auto &bundle : bundles_) {
+    std::optional<bundle::Nearest> nearest;
+    if (fields)
+      nearest = bundle->nearest(*fields);
+    Result<bundle::Summary> summary =
+        nearest ? bundle->describe(nearest->kernel) : Error{ErrorCode::NotFound, ""};
+    error.message += fmt::format("\nbundle {} has no such kernel", bundle->name());
+    if (summary)
+      error.message += fmt::format("; the nearest is {} ({}), which differs in {}", summary->label,
+                                   summary->digest, fmt::join(nearest->differing, ", "));
+  }
+  return error;
+}
+
+KernelPtr Context::meanwhile(const std::string &wish, const cache::Key &key) {
+  std::vector<std::shared_ptr<const bundle::Bundle>> bundles;
+  {
+    std::shared_lock lock(mutex_);
+    if (auto at = meanwhile_.find(wish); at != meanwhile_.end())
+      return at->second;
+    bundles = bundles_;
+  }
+  // The same attention with another schedule, whoever built it.
+  const auto serves = [&](const std::string &text) {
+    Result<cache::KeyFields> mine = cache::parseKey(key.text()), other = cache::parseKey(text);
+    if (!mine || !other)
+      return false;
+    const std::vector<std::string> differing = cache::differingFields(*mine, *other);
+    return std::none_of(differing.begin(), differing.end(), [](const std::string &field) {
+      return field == "arch" || field == "name" || field == "spec";
+    });
+  };
+  KernelPtr found;
+  for (const auto &bundle : bundles)
+    for (uint32_t i = 0; i < bundle->size() && !found; ++i) {
+      Result<bundle::Summary> summary = bundle->describe(i);
+      if (!summary || !serves(summary->keyText))
+        continue;
+      Result<bundle::Entry> entry = bundle->load(i);
+      if (!entry)
+        continue;
+      Result<KernelPtr> kernel = Kernel::load(
+          device_, std::make_shared<const KernelImage>(std::move(entry->image)), summary->digest);
+      if (kernel)
+        found = *kernel;
+    }
+  std::unique_lock lock(mutex_);
+  return meanwhile_.emplace(wish, found).first->second;
+}
+
 Result<KernelPtr> Context::kernel(const ParsedSpec &spec, const Knobs &knobs) {
   const std::string wish = wishOf(spec.model, knobs);
   if (KernelPtr loaded = find(wish))
     return loaded;
-  Result<cache::Key> wanted = key(spec, knobs);
+  std::optional<Error> noCompiler;
+  Result<cache::Key> wanted = keyOrUnbuilt(spec, knobs, noCompiler);
   if (!wanted)
     return wanted.error();
-  Result<cache::KernelRef> image = findOrBuild(spec, knobs, *wanted);
+  Result<cache::KernelRef> image = withoutBuilding(*wanted, !noCompiler);
   if (!image)
     return image.error();
+  if (!*image) {
+    if (noCompiler)
+      return missing(*noCompiler, *wanted);
+    image = findOrBuild(spec, knobs, *wanted);
+    if (!image)
+      return image.error().code == ErrorCode::NotFound ? missing(image.error(), *wanted)
+                                                       : image.error();
+  }
   return keep(wish, *image, wanted->digest());
 }
 
@@ -186,25 +294,29 @@ Result<Context::Soon> Context::kernelSoon(const ParsedSpec &spec, const Knobs &k
   const std::string wish = wishOf(spec.model, knobs);
   if (KernelPtr loaded = find(wish))
     return Soon{loaded};
-  Result<cache::Key> wanted = key(spec, knobs);
+  std::optional<Error> noCompiler;
+  Result<cache::Key> wanted = keyOrUnbuilt(spec, knobs, noCompiler);
   if (!wanted)
     return wanted.error();
-  if (cache::KernelRef image = cache_.lookup(*wanted)) {
-    Result<KernelPtr> kernel = keep(wish, image, wanted->digest());
+  Result<cache::KernelRef> image = withoutBuilding(*wanted, !noCompiler);
+  if (!image)
+    return image.error();
+  if (*image) {
+    Result<KernelPtr> kernel = keep(wish, *image, wanted->digest());
     if (!kernel)
       return kernel.error();
     return Soon{*kernel};
   }
+  if (noCompiler)
+    return missing(*noCompiler, *wanted);
   Result<void> started =
       background_.start(wish, [this, spec, knobs, key = *wanted]() -> Result<void> {
-        Result<cache::KernelRef> image = findOrBuild(spec, knobs, key);
-        if (!image)
-          return image.error();
-        return {};
+        Result<cache::KernelRef> built = findOrBuild(spec, knobs, key);
+        return built ? Result<void>() : Result<void>(built.error());
       });
   if (!started)
     return started.error();
-  return Soon{nullptr, true};
+  return Soon{meanwhile(wish, *wanted), true};
 }
 
 } // namespace attune

@@ -12,12 +12,14 @@
 #include "compiler/spec/Model.h"
 #include "runtime/abi/Result.h"
 #include "runtime/api/Background.h"
+#include "runtime/bundle/Bundle.h"
 #include "runtime/cache/Cache.h"
 #include "runtime/compile/CompilerLink.h"
 #include "runtime/device/Device.h"
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -93,6 +95,9 @@ public:
   /// again.
   Result<Soon> kernelSoon(const ParsedSpec &, const Knobs &);
 
+  /// Searched after the cache's directories, in the order of adding.
+  void addBundle(bundle::Bundle);
+
   /// Finds or compiles, and loads on no device.
   Result<cache::KernelRef> image(const ParsedSpec &, const Knobs &);
   Result<cache::Key> key(const ParsedSpec &, const Knobs &);
@@ -112,6 +117,13 @@ private:
   KernelPtr find(const std::string &wish) const;
   Result<KernelPtr> keep(const std::string &wish, cache::KernelRef, const std::string &digest);
   void unloadOldest(); ///< under the lock
+  /// The key; without a compiler, one that says so: bundles can be searched by it, caches cannot.
+  Result<cache::Key> keyOrUnbuilt(const ParsedSpec &, const Knobs &,
+                                  std::optional<Error> &noCompiler);
+  Result<cache::KernelRef> fromBundles(const cache::Key &) const; ///< null: none has it
+  Result<cache::KernelRef> withoutBuilding(const cache::Key &, bool hasCompiler);
+  Error missing(Error, const cache::Key &) const; ///< with the nearest kernel of the bundles
+  KernelPtr meanwhile(const std::string &wish, const cache::Key &);
   Result<cache::KernelRef> findOrBuild(const ParsedSpec &, const Knobs &, const cache::Key &);
   CompileRequest requestFor(const ParsedSpec &, const Knobs &) const;
 
@@ -120,8 +132,10 @@ private:
   const std::string deviceName_, arch_;
   CompilerLink compiler_;
   cache::Cache cache_;
-  mutable std::shared_mutex mutex_; ///< of loaded_
+  mutable std::shared_mutex mutex_; ///< of what follows
   std::unordered_map<std::string, Loaded> loaded_;
+  std::map<std::string, KernelPtr> meanwhile_; ///< by wish: what may run until it is compiled
+  std::vector<std::shared_ptr<const bundle::Bundle>> bundles_;
   mutable std::atomic<uint64_t> clock_{0};
   Background background_; ///< last: its threads use the rest
 };

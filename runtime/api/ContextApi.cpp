@@ -57,6 +57,13 @@ attune_status createContext(const attune_context_options &wanted, attune_context
   return ATTUNE_OK;
 }
 
+attune_status addBundle(attune_context &context, Result<bundle::Bundle> bundle) {
+  if (!bundle)
+    return fail(bundle.error());
+  context.context->addBundle(std::move(*bundle));
+  return ATTUNE_OK;
+}
+
 attune_status statusOf(const Result<void> &result) {
   return result ? ATTUNE_OK : fail(result.error());
 }
@@ -140,6 +147,24 @@ const char *attune_context_device(const attune_context *context) {
 
 const char *attune_context_arch(const attune_context *context) {
   return context ? context->context->arch().c_str() : nullptr;
+}
+
+attune_status attune_context_add_bundle(attune_context *context, const char *path) {
+  return guarded([&] {
+    if (!context || !path)
+      return nullArgument(context ? "path" : "context");
+    return addBundle(*context, bundle::Bundle::open(path));
+  });
+}
+
+attune_status attune_context_add_bundle_memory(attune_context *context, const void *bytes,
+                                               size_t size) {
+  return guarded([&] {
+    if (!context || !bytes)
+      return nullArgument(context ? "bytes" : "context");
+    return addBundle(*context,
+                     bundle::Bundle::fromMemory({static_cast<const uint8_t *>(bytes), size}));
+  });
 }
 
 attune_status attune_context_counters(attune_context *context, const char **text) {

@@ -106,7 +106,8 @@ Result<std::string> CompilerLink::libraryPath() const {
                                                   options_.library, libraryName)};
   }
   const fs::path own = ownFolder();
-  const std::vector<std::string> places{own / libraryName, own / "../lib" / libraryName};
+  const std::vector<std::string> places{own / libraryName, own / "../lib" / libraryName,
+                                        own / "../../lib" / libraryName}; // a build's tools/attune
   std::error_code ignored;
   for (const std::string &place : places)
     if (fs::exists(place, ignored))
@@ -114,7 +115,7 @@ Result<std::string> CompilerLink::libraryPath() const {
   return Error{ErrorCode::NotFound,
                fmt::format("there is no compiler: looked for {}; install attune-compiler or set "
                            "ATTUNE_COMPILER",
-                           fmt::join(places, " and "))};
+                           fmt::join(places, ", "))};
 }
 
 Result<CompilerIdentity> CompilerLink::identity() {

@@ -206,3 +206,63 @@ TEST_CASE("Devices by name") {
   REQUIRE_FALSE(wrong);
   CHECK_THAT(wrong.error().message, Contains("cuda") && Contains("sim"));
 }
+
+TEST_CASE("A bundle serves where compiling is forbidden or impossible, and meanwhile") {
+  useFakeCompiler();
+  TempDir dir, empty;
+  const Knobs knobs{{"waves", "2"}};
+  auto builder = contextOf(optionsFor(dir.path()));
+  std::vector<bundle::Entry> entries;
+  for (const char *name : {"a", "slow_b"}) {
+    Result<cache::KernelRef> image = builder->image(specOf(name), {});
+    REQUIRE(image);
+    entries.push_back({(*builder->key(specOf(name), {})).text(), name, **image});
+  }
+  Result<std::vector<uint8_t>> bytes = bundle::writeBundle(entries);
+  REQUIRE(bytes);
+  const auto withBundle = [&](ContextOptions options) {
+    auto context = contextOf(std::move(options));
+    Result<bundle::Bundle> bundle = bundle::Bundle::fromMemory(*bytes);
+    REQUIRE(bundle);
+    context->addBundle(std::move(*bundle));
+    return context;
+  };
+  const size_t before = compiles();
+
+  ContextOptions forbidden = optionsFor(empty.path());
+  forbidden.cache.mayBuild = false;
+  auto strict = withBundle(forbidden);
+  Result<KernelPtr> kernel = strict->kernel(specOf("a"), {});
+  REQUIRE(kernel);
+  CHECK((*kernel)->image().codeObject == entries[0].image.codeObject);
+  const auto missing = strict->kernel(specOf("a"), knobs);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code == ErrorCode::NotFound);
+  CHECK_THAT(missing.error().message, Contains("forbids compiling") &&
+                                          Contains("the nearest is a") &&
+                                          Contains("differs in knobs"));
+
+  ContextOptions without = optionsFor(empty.path());
+  without.compiler.library = "/nowhere/libattune-compiler.so";
+  auto bare = withBundle(without);
+  CHECK(bare->kernel(specOf("a"), {}));
+  const auto absent = bare->kernel(specOf("c"), {});
+  REQUIRE_FALSE(absent);
+  CHECK_THAT(absent.error().message, Contains("/nowhere") && Contains("has no such kernel"));
+  CHECK(compiles() == before);
+
+  auto serving = withBundle(optionsFor(empty.path()));
+  Result<Context::Soon> soon = serving->kernelSoon(specOf("slow_b"), knobs);
+  REQUIRE(soon);
+  CHECK(soon->pending);
+  REQUIRE(soon->kernel); // the same attention with the default schedule
+  const KernelPtr generic = soon->kernel;
+  for (int i = 0; i < 1000 && soon && soon->pending; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    soon = serving->kernelSoon(specOf("slow_b"), knobs);
+  }
+  REQUIRE(soon);
+  CHECK_FALSE(soon->pending);
+  CHECK(soon->kernel->digest() != generic->digest());
+  CHECK(compiles() == before + 1);
+}
