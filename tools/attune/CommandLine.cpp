@@ -211,6 +211,35 @@ void finishSpec(SpecArgs &spec, const Raw &raw) {
     spec.knobs.push_back(nameAndValue("--knob", text));
 }
 
+void addCache(CLI::App &root, CacheArgs &args, Raw &raw) {
+  args.arch = CompileOptions().arch;
+  CLI::App *app = root.add_subcommand("cache", "The directory of compiled kernels (docs/cache.md)");
+  app->require_subcommand(1);
+  const auto add = [&](const char *name, const char *help) {
+    CLI::App *command = app->add_subcommand(name, help);
+    command->add_option("--directory", args.directory,
+                        "The directory (default: the environment's, ATTUNE_CACHE_DIR)");
+    return command;
+  };
+  CLI::App *ls = add("ls", "List kernels, the most recently used first");
+  CLI::App *show = add("show", "Key and sidecar of a kernel");
+  show->add_option("DIGEST", args.digest, "The beginning of its digest")->required();
+  CLI::App *verify = add("verify", "Check every byte of every kernel; exit code 1 if one is bad");
+  CLI::App *gc = add("gc", "Remove the kernels that were unused longest, and leftovers");
+  gc->add_option("--limit", args.limit, "Until the rest fits: 512M (default: ATTUNE_CACHE_LIMIT)");
+  CLI::App *clear = add("clear", "Remove all kernels");
+  for (CLI::App *command : {ls, show, verify, gc, clear})
+    command->add_flag("--json", args.json, "Print one JSON object");
+  CLI::App *warm = add("warm", "Compile specs that are not there yet");
+  warm->add_option("SPECS", args.specs, "Specs (.attn)")->required();
+  warm->add_option("--attention", args.attention, "Which attention of a file (default: the first)");
+  warm->add_option("--arch", args.arch, "Chip")->capture_default_str();
+  warm->add_option("--set", raw.sets, "name=value: a parameter of the specs (repeatable)")
+      ->allow_extra_args(false);
+  warm->add_option("--knob", raw.knobs, "name=value: a knob of the schedule (repeatable)")
+      ->allow_extra_args(false);
+}
+
 void finishRun(RunArgs &args, const Raw &raw) {
   finishSpec(args.spec, raw);
   args.qLens = lengths("--q-lens", raw.qLens);
@@ -233,6 +262,7 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
   ProfileArgs profile;
   ExplainArgs explain;
   GoldenArgs golden;
+  CacheArgs cache;
   Raw raw;
   addCompile(app, compile, raw);
   addRun(app, run, raw);
@@ -240,6 +270,7 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
   addProfile(app, profile, raw);
   addExplain(app, explain, raw);
   addGolden(app, golden);
+  addCache(app, cache, raw);
   CommandLine line;
   try {
     app.parse(argc, argv);
@@ -259,6 +290,13 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
     } else if (app.got_subcommand("explain")) {
       finishSpec(explain.spec, raw);
       line.explain = explain;
+    } else if (app.got_subcommand("cache")) {
+      SpecArgs spec;
+      finishSpec(spec, raw);
+      cache.parameters = spec.parameters;
+      cache.knobs = spec.knobs;
+      cache.action = app.get_subcommand("cache")->get_subcommands().front()->get_name();
+      line.cache = cache;
     } else {
       golden.bless = app.get_subcommand("golden")->got_subcommand("bless");
       line.golden = golden;

@@ -63,6 +63,18 @@ struct GoldenArgs {
   std::string cause, reason; ///< bless
 };
 
+struct CacheArgs {
+  std::string action;    ///< ls, show, verify, gc, clear, warm
+  std::string directory; ///< empty: the environment's
+  std::string digest;    ///< show: the beginning of one
+  std::string limit;     ///< gc: a size; empty: the environment's
+  bool json = false;
+  std::vector<std::string> specs; ///< warm
+  std::string attention, arch;
+  std::map<std::string, std::string> parameters;
+  std::vector<std::pair<std::string, std::string>> knobs;
+};
+
 struct CommandLine {
   std::optional<CompileArgs> compile;
   std::optional<RunArgs> run;
@@ -70,6 +82,7 @@ struct CommandLine {
   std::optional<ProfileArgs> profile;
   std::optional<ExplainArgs> explain;
   std::optional<GoldenArgs> golden;
+  std::optional<CacheArgs> cache;
   int exitCode = exitOk; ///< when no command is set: help was shown, or the usage was wrong
 };
 
@@ -82,6 +95,7 @@ int execCommand(const ExecArgs &);
 int profileCommand(const ProfileArgs &);
 int explainCommand(const ExplainArgs &);
 int goldenCommand(const GoldenArgs &);
+int cacheCommand(const CacheArgs &);
 
 /// Prints an error; the exit code that its kind stands for.
 int fail(const Error &);

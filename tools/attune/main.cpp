@@ -37,6 +37,8 @@ int main(int argc, char **argv) {
     return profileCommand(*line.profile);
   if (line.explain)
     return explainCommand(*line.explain);
+  if (line.cache)
+    return cacheCommand(*line.cache);
   if (line.golden)
     return goldenCommand(*line.golden);
   return line.exitCode;
