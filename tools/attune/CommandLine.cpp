@@ -165,6 +165,9 @@ void addProfile(CLI::App &root, ProfileArgs &args, Raw &raw) {
     launch->excludes(option);
   app->add_option("--workgroups", args.workgroups,
                   "Workgroups of the launch to be timed (default: those that run)");
+  app->add_option("--sharers", args.sharers,
+                  "Workgroups of an XCD that touch the same lines, which decides their hits in L2 "
+                  "(default: counted in those that run)");
   app->add_option("--top", args.top, "Instructions to list")->capture_default_str();
   app->add_option("--trace", args.trace, "Write a trace for Perfetto or chrome://tracing");
   app->add_option("--html", args.html,

@@ -48,6 +48,7 @@ struct ProfileArgs {
   RunArgs call;
   std::string launch, trace, html;
   uint64_t workgroups = 0; ///< of the launch to be timed; 0: as many as run
+  uint32_t sharers = 0;    ///< workgroups of an XCD that touch the same lines; 0: counted
   size_t top = 12;
 };
 

@@ -98,7 +98,8 @@ Result<sim::TimingReport> profile(const ProfileArgs &args, SourceLines &lines) {
     return ran.error();
   const bool timeline = !args.trace.empty() || !args.html.empty();
   auto report = sim::simulateTiming(
-      recorder, {.params = {}, .workgroups = args.workgroups, .timeline = timeline});
+      recorder,
+      {.params = {}, .workgroups = args.workgroups, .sharers = args.sharers, .timeline = timeline});
   if (!report)
     return report;
   if (!args.trace.empty())
