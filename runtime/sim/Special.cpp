@@ -89,9 +89,12 @@ ATTUNE_SIM_INLINE double boundedSine(float x, int quarter, double beyond) {
 ATTUNE_SIM_INLINE double sqrtOf(double x) { return x < 0 ? kNan : std::sqrt(x); }
 ATTUNE_SIM_INLINE double rsqOf(double x) { return x < 0 ? kNan : 1.0 / std::sqrt(x); }
 
-/// A NaN operand comes back quieted, whatever the host would do.
+/// A NaN operand comes back quieted and a NaN that arises is the positive one, whatever the host
+/// would do: by bits, since a compiler may fold a choice between NaNs into the square root's own.
 ATTUNE_SIM_INLINE float orNan(float in, float result) {
-  return isNan(in) ? asFloat(asBits(in) | 0x00400000u) : result;
+  const uint32_t bits = asBits(result);
+  const uint32_t made = (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : bits;
+  return asFloat(isNan(in) ? asBits(in) | 0x00400000u : made);
 }
 
 ATTUNE_SIM_INLINE double log2WithEdges(float x) {
@@ -105,7 +108,9 @@ ATTUNE_SIM_INLINE double log2WithEdges(float x) {
 ATTUNE_SIM_INLINE uint32_t halfOrNan(uint32_t in, double result) {
   uint32_t bits = in & 0xffffu;
   bool nan = (bits & 0x7fffu) > 0x7c00u;
-  return nan ? bits | 0x0200u : toMini<kF16>(roundToOdd(result));
+  const uint32_t half = toMini<kF16>(roundToOdd(result));
+  const uint32_t made = (half & 0x7fffu) > 0x7c00u ? 0x7e00u : half;
+  return nan ? bits | 0x0200u : made;
 }
 ATTUNE_SIM_INLINE float lowHalf(uint32_t word) { return fromMini<kF16>(word & 0xffffu); }
 
