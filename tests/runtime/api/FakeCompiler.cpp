@@ -1,7 +1,7 @@
 // A compiler without LLVM, for tests of what lies around one: it answers as libattune-compiler
 // does, with a kernel "k" that ends at once (its code object is the file that FAKE_CODE names).
 // What it does beyond that follows from the attention's name:
-//   crash...    dies of SIGSEGV      slow...    takes 200 ms
+//   crash...    dies of SIGKILL      slow...    takes 200 ms
 //   refuse...   says Unsupported     garbage... answers with bytes that are no reply
 //   other...    answers for another text     hungry... wants 4 GiB
 // FAKE_LOG names a file to which it appends a byte for each compile.
@@ -73,7 +73,7 @@ std::string answer(std::string_view bytes) {
   const std::string &name = model->problem.specName;
   const auto is = [&](const char *start) { return name.starts_with(start); };
   if (is("crash"))
-    std::raise(SIGSEGV);
+    std::raise(SIGKILL); // as the out-of-memory killer does; sanitizers catch the other signals
   if (is("slow"))
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   if (is("refuse"))
