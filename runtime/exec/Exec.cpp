@@ -107,10 +107,12 @@ private:
     if (!address)
       return file_.error(i, b.bytes ? "size" : "file", address.error().message,
                          address.error().code);
-    if (!b.fill.empty())
+    if (!b.fill.empty()) {
       fillPattern(static_cast<uint8_t *>(sim::Memory::host(*address)), bytes, b.fill);
-    if (!contents.bytes.empty())
-      std::memcpy(sim::Memory::host(*address), contents.bytes.data(), contents.bytes.size());
+      memory_.define(*address, bytes);
+    }
+    if (auto ok = memory_.copyIn(*address, contents.bytes.data(), contents.bytes.size()); !ok)
+      return ok.error();
     out_.pointers[i] = {*address, bytes, contents.dtype, std::move(contents.shape)};
     return {};
   }

@@ -36,6 +36,8 @@ public:
   virtual ~ObserverFactory() = default;
   /// Called by several host threads at once. May be null: then that thread is not watched.
   virtual std::unique_ptr<Observer> make(const Dispatch &) = 0;
+  /// Do the observers keep Region::defined up to date?
+  virtual bool followsMemory() const { return false; }
   /// Every observer of the launch is gone. `faulted`: the workgroup whose fault ended it, ~0: none.
   virtual void finished(const Dispatch &, uint64_t /*faulted*/) {}
 };

@@ -1,6 +1,7 @@
 #include "runtime/sim/Simulator.h"
 #include "runtime/sim/CodeObject.h"
 #include "runtime/sim/Machine.h"
+#include "runtime/sim/Observer.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -134,6 +135,7 @@ Result<ModuleId> Simulator::load(std::span<const uint8_t> elf) {
   if (!base)
     return base.error();
   m.base = *base;
+  impl_->memory.define(m.base, m.object.memoryBytes);
   auto *image = static_cast<uint8_t *>(Memory::host(m.base));
   std::memset(image, 0, m.object.memoryBytes);
   for (const CodeObject::Segment &s : m.object.segments)
@@ -210,6 +212,7 @@ Result<RunStats> Simulator::Impl::launch(const Module &m, const Kernel &k, const
     return kernarg.error();
   ScopedBuffer kernargGuard(memory, *kernarg);
   std::memcpy(Memory::host(*kernarg), args.data(), args.size());
+  memory.define(*kernarg, args.size());
   Result<uint64_t> packet = memory.alloc(64, "dispatch packet");
   if (!packet)
     return packet.error();
@@ -238,6 +241,8 @@ Result<RunStats> Simulator::Impl::launch(const Module &m, const Kernel &k, const
   }
   std::array<uint8_t, 64> bytes = dispatchPacket(d);
   std::memcpy(Memory::host(*packet), bytes.data(), bytes.size());
+  memory.define(*packet, bytes.size());
+  memory.beginLaunch(l.options.observers && l.options.observers->followsMemory());
   return runDispatch(d);
 }
 

@@ -88,11 +88,11 @@ public:
 
   template <class T> uint64_t upload(const std::vector<T> &data, const std::string &name = "") {
     uint64_t address = allocate(data.size() * sizeof(T), name);
-    if (!data.empty())
-      std::memcpy(attune::sim::Memory::host(address), data.data(), data.size() * sizeof(T));
+    REQUIRE(simulator_.memory().copyIn(address, data.data(), data.size() * sizeof(T)));
     return address;
   }
-  /// Filled with 0xff: NaN in every float format, so that what a kernel leaves unwritten shows.
+  /// Filled with 0xff: NaN in every float format, so that what a kernel leaves unwritten shows. To
+  /// strict mode it is undefined.
   uint64_t output(size_t bytes, const std::string &name = "");
   template <class T> std::vector<T> download(uint64_t address, size_t count) {
     std::vector<T> data(count);

@@ -53,7 +53,7 @@ public:
   explicit Fixture(const Bytes &codeObject);
   template <class T> uint64_t upload(const std::vector<T> &data) {
     uint64_t p = *simulator.memory().alloc(data.size() * sizeof(T));
-    std::memcpy(attune::sim::Memory::host(p), data.data(), data.size() * sizeof(T));
+    (void)simulator.memory().copyIn(p, data.data(), data.size() * sizeof(T));
     return p;
   }
   template <class T> std::vector<T> download(uint64_t p, size_t count) {

@@ -40,12 +40,9 @@ unsigned undefinedDwords(const Cell *cell, unsigned count, int lane) {
 void Watch::issued(Wave &w, const Access &a, Counter counter) {
   const Facts &f = factsAt(*a.inst);
   Scoreboard &s = boards_[w.id];
-  auto done = [&](const Pending &p) {
-    if (p.ldsOp)
-      lds_.done(p.ldsOp);
-  };
   bool ordered = f.space != Space::Scalar && f.space != Space::Flat;
-  Pending &p = s.issue(*a.inst, f, a.exec, uint8_t(counter), ordered, done);
+  Pending &p = s.issue(*a.inst, f, a.exec, uint8_t(counter), ordered,
+                       [&](const Pending &over) { done(over); });
   switch (f.space) {
   case Space::Lds:
     ldsAccess(w, a, f, p);
@@ -55,7 +52,7 @@ void Watch::issued(Wave &w, const Access &a, Counter counter) {
     return;
   case Space::Buffer:
   case Space::Global:
-    memoryAccess(w, a, f, a.exec);
+    memoryAccess(w, a, f, a.exec, p);
     if (a.inst->flags & ToLds)
       ldsAccess(w, a, f, p);
     return;
@@ -64,11 +61,15 @@ void Watch::issued(Wave &w, const Access &a, Counter counter) {
     for (int l = 0; l < kLanes; ++l)
       if (a.exec >> l & 1)
         inLds |= uint64_t(w.group->lds.contains(a.address[l], a.inst->memBytes)) << l;
-    memoryAccess(w, a, f, a.exec & ~inLds);
+    memoryAccess(w, a, f, a.exec & ~inLds, p);
     if (inLds)
       ldsAccess(w, flatInLds(w, a, inLds), f, p);
     return;
   }
+  case Space::Scalar:
+    scalarUndefined(w, a);
+    followMemory(w, a, f, 1, p);
+    return;
   default:
     return;
   }
@@ -95,25 +96,6 @@ void Watch::checkAlignment(const Wave &w, const Access &a, const Facts &f, uint6
         misaligned(w, i, l, a.address[l], align, false);
         break;
       }
-}
-
-void Watch::memoryAccess(Wave &w, const Access &a, const Facts &f, uint64_t lanes) {
-  const Inst &i = *a.inst;
-  checkAlignment(w, a, f, lanes);
-  const Operand &data = i.src[3];
-  if (data.kind == OperandKind::None)
-    return;
-  unsigned first = data.index + (data.kind == OperandKind::Agpr ? accumOffset_ : 0);
-  for (unsigned c = 0; c < data.dwords; ++c) {
-    uint64_t bits = boards_[w.id].cells[first + c].undefined & lanes;
-    for (uint64_t left = bits; left; left &= left - 1)
-      if (int l = std::countr_zero(left); a.bytes[l] <= 4 * c)
-        bits &= ~(uint64_t(1) << l); // out of a buffer's range: not stored
-    if (bits) {
-      undefinedUse(w, i, first + c, bits, "is stored to memory");
-      return;
-    }
-  }
 }
 
 /// Scratch keeps what is undefined as a register would: a spilled register need not be whole.
@@ -171,7 +153,8 @@ bool Watch::wholeLds(const Wave &w, const Access &a, const Facts &f, uint32_t op
     own |= p.ldsOp && p.ldsOp != op && bool(p.inst->flags & ToLds) != dma;
   uint64_t ldsBytes = w.group->lds.bytes;
   if (dma)
-    return a.ldsBase % 4 == 0 && uint64_t(a.ldsBase) + kLanes * i.memBytes <= ldsBytes &&
+    return !(loaded_[0] | loaded_[1] | loaded_[2] | loaded_[3]) && a.ldsBase % 4 == 0 &&
+           uint64_t(a.ldsBase) + kLanes * i.memBytes <= ldsBytes &&
            lds_.writeRange(op, a.ldsBase, kLanes * i.memBytes, own);
   uint64_t low = 0, high = 0;
   for (int l = 0; l < kLanes; ++l) {
@@ -249,6 +232,8 @@ void Watch::ldsWrite(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
       if (address & (align - 1) && crooked < 0)
         crooked = l;
       unsigned undefined = 0;
+      for (unsigned k = 0; dma && k < 4; ++k)
+        undefined |= unsigned(loaded_[k] >> l & 1) << k;
       if (!dma) {
         const Operand &o = i.src[kOpcodes[i.opcode].format == Format::DS ? 1 + part : 3];
         unsigned first = o.index + (o.kind == OperandKind::Agpr ? accumOffset_ : 0);

@@ -114,6 +114,8 @@ struct Facts {
   bool partial = false;   ///< writes part of each dword; the rest may stay undefined
   bool store = false;     ///< a memory write or atomic
   bool atomic = false;
+  bool device = false;   ///< sc1, or an atomic: coherent with other workgroups
+  bool coherent = false; ///< with the waves of its own: sc0 too
   bool writesExec = false;
   Span read[10];
   Span write[4];

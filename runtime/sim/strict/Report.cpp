@@ -9,7 +9,8 @@ namespace attune::sim::strict {
 
 std::string_view name(FindingKind kind) {
   constexpr std::string_view kNames[] = {"missing-wait", "dma-order",  "lds-race",
-                                         "wait-states",  "misaligned", "uninitialised"};
+                                         "wait-states",  "misaligned", "uninitialised",
+                                         "global-race",  "same-value"};
   return kNames[size_t(kind)];
 }
 
@@ -36,6 +37,7 @@ Finding Collector::start(FindingKind kind, const Wave &w, const Inst &i, int lan
   f.instruction = kOpcodes[i.opcode].mnemonic;
   if (other) {
     f.otherWave = otherWave;
+    f.otherWorkgroup = id_;
     f.otherPc = other->pc;
     f.other = kOpcodes[other->opcode].mnemonic;
   }
@@ -54,14 +56,20 @@ void Collector::moveTo(Groups &all) {
 
 struct StrictChecker::Impl : FindingSink {
   explicit Impl(unsigned examples) : examples(examples) {}
-  void take(Collector &collector) override {
+  void take(Collector &collector, GlobalShadow &shadow) override {
     std::lock_guard lock(mutex);
     collector.moveTo(current);
+    if (memory)
+      memory->merge(std::move(shadow));
+    else
+      memory = std::make_unique<GlobalShadow>(std::move(shadow));
   }
+  void meet(const Dispatch &, const GroupConflict &, uint64_t step);
 
   unsigned examples;
   mutable std::mutex mutex;
-  Groups current; ///< of the launch under way
+  Groups current;                       ///< of the launch under way
+  std::unique_ptr<GlobalShadow> memory; ///< of that launch
   Groups all;
 };
 
@@ -74,12 +82,47 @@ RunOptions StrictChecker::watch(RunOptions options) {
   return options;
 }
 
+/// A race between workgroups, found when the launch was over.
+void StrictChecker::Impl::meet(const Dispatch &d, const GroupConflict &c, uint64_t step) {
+  FindingKind kind = c.sameValue ? FindingKind::SameValue : FindingKind::GlobalRace;
+  const Inst &i = *c.later->inst, &other = *c.earlier->inst;
+  Group &group = current[{d.kernel->name, i.pc, kind, other.pc}];
+  ++group.count;
+  if (group.examples.size() >= examples)
+    return;
+  auto place = [&](uint64_t id) {
+    return std::array{uint32_t(id % d.grid[0]), uint32_t(id / d.grid[0] % d.grid[1]),
+                      uint32_t(id / d.grid[0] / d.grid[1])};
+  };
+  Finding f;
+  f.kind = kind;
+  f.kernel = d.kernel->name;
+  f.workgroup = place(c.later->workgroup);
+  f.wave = c.later->wave;
+  f.pc = i.pc;
+  f.instruction = kOpcodes[i.opcode].mnemonic;
+  f.otherWorkgroup = place(c.earlier->workgroup);
+  f.otherWave = int(c.earlier->wave);
+  f.otherPc = other.pc;
+  f.other = kOpcodes[other.opcode].mnemonic;
+  f.subject = d.memory->describe(c.address);
+  f.message =
+      fmt::format("{}; {} at pc {:#x} of workgroup ({}), wave {} {}, and nothing orders them",
+                  raceText(c.later->access, f.subject, c.sameValue), f.other, f.otherPc,
+                  fmt::join(f.otherWorkgroup, ","), c.earlier->wave, verb(c.earlier->access));
+  group.examples.push_back({c.later->workgroup, step, std::move(f)});
+}
+
 std::unique_ptr<Observer> StrictChecker::make(const Dispatch &d) {
   return makeWatch(d, *impl_, impl_->examples);
 }
 
-void StrictChecker::finished(const Dispatch &, uint64_t faulted) {
+void StrictChecker::finished(const Dispatch &d, uint64_t faulted) {
   std::lock_guard lock(impl_->mutex);
+  uint64_t step = 0;
+  if (impl_->memory)
+    impl_->memory->conflicts(faulted, [&](const GroupConflict &c) { impl_->meet(d, c, ++step); });
+  impl_->memory.reset();
   for (auto &[key, group] : impl_->current) {
     auto &examples = group.examples;
     std::ranges::sort(examples, {},

@@ -36,6 +36,7 @@ struct Pending {
   uint8_t counters = 0; ///< Counter bits that have not yet proven it done
   bool ordered = true;
   uint32_t ldsOp = 0;            ///< its record in the LDS shadow; 0: none
+  uint32_t memoryOp = 0;         ///< in that of memory
   uint16_t first = 0, count = 0; ///< cells that it loads
 };
 

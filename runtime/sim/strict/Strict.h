@@ -36,6 +36,8 @@ enum class FindingKind : uint8_t {
   WaitStates,  ///< too few instructions between producer and consumer
   Misaligned,  ///< address not a multiple of what the instruction needs
   Uninitialised, ///< a value that nothing wrote reaches memory, an address, a branch or EXEC
+  GlobalRace,    ///< two workgroups, or waves, touch a byte of memory unordered, one of them writes
+  SameValue,     ///< the same where both write, and the same
 };
 /// "missing-wait", "dma-order", ...
 std::string_view name(FindingKind);
@@ -50,6 +52,7 @@ struct Finding {
   std::string instruction; ///< mnemonic
   std::string subject;     ///< "v12", "s[4:5]", "LDS 0x40", "0x7f..."
   int otherWave = -1;      ///< -1: there is no second instruction
+  std::array<uint32_t, 3> otherWorkgroup{};
   uint32_t otherPc = 0;
   std::string other;                ///< its mnemonic
   uint32_t required = 0, found = 0; ///< wait states
@@ -70,6 +73,7 @@ public:
   RunOptions watch(RunOptions options);
 
   std::unique_ptr<Observer> make(const Dispatch &) override;
+  bool followsMemory() const override { return true; }
   void finished(const Dispatch &, uint64_t faulted) override;
 
   /// By kernel, pc, kind. Call between launches.

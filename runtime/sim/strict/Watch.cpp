@@ -33,6 +33,7 @@ Watch::Watch(const Dispatch &d, FindingSink &sink, unsigned examples)
     : d_(d), sink_(sink), found_(d.kernel->name, examples), accumOffset_(d.kernel->accumOffset),
       scalars_(initialScalars(*d.kernel)), facts_(d.text->code.size()),
       boards_((d.block[0] * d.block[1] * d.block[2] + kLanes - 1) / kLanes) {
+  memory_ = GlobalShadow(d.text->code.size(), uint32_t(boards_.size()));
   lds_.prepare(d.ldsBytes, uint32_t(boards_.size()), narrowLds());
 }
 
@@ -51,11 +52,13 @@ void Watch::begin(const Workgroup &g, std::span<const std::unique_ptr<Wave>>) {
   for (Scoreboard &s : boards_)
     s.reset(scalars_);
   lds_.begin();
+  memory_.begin(id);
   scratch_.assign(g.scratch.bytes, 1);
 }
 
 void Watch::released(const Workgroup &) {
   lds_.released();
+  memory_.released();
   for (Scoreboard &s : boards_)
     for (Pending &p : s.pending)
       if (p.ldsOp)
@@ -64,8 +67,15 @@ void Watch::released(const Workgroup &) {
 
 const Facts &Watch::factsAt(const Inst &i) {
   Facts &f = facts_[size_t(&i - d_.text->code.data())];
-  if (!f.known) [[unlikely]]
+  if (!f.known) [[unlikely]] {
     f = factsOf(i, accumOffset_);
+    Format format = kOpcodes[i.opcode].format;
+    uint32_t word = *reinterpret_cast<const uint32_t *>(d_.textBase + i.pc);
+    bool buffer = format == Format::MUBUF;
+    bool memory = buffer || format == Format::FLAT || format == Format::GLOBAL;
+    f.device = memory && (f.atomic || (word >> (buffer ? 15 : 25) & 1));   // sc1
+    f.coherent = f.device || (memory && (word >> (buffer ? 14 : 16) & 1)); // sc0
+  }
   return f;
 }
 
@@ -221,12 +231,9 @@ void Watch::report(const Wave &w, const Inst &i, const Span &span, unsigned cell
 }
 
 void Watch::wait(Wave &w, unsigned vm, unsigned lgkm) {
-  auto done = [&](const Pending &p) {
-    if (p.ldsOp)
-      lds_.done(p.ldsOp);
-  };
-  boards_[w.id].wait(Counter::Vm, vm, done);
-  boards_[w.id].wait(Counter::Lgkm, lgkm, done);
+  auto over = [&](const Pending &p) { done(p); };
+  boards_[w.id].wait(Counter::Vm, vm, over);
+  boards_[w.id].wait(Counter::Lgkm, lgkm, over);
 }
 
 void Watch::checkScalarAddress(const Wave &w, const Inst &i) {

@@ -10,6 +10,7 @@
 // State is updated in `before`, as if the instruction had already run; `after` has nothing to do.
 #pragma once
 #include "runtime/sim/Machine.h"
+#include "runtime/sim/strict/GlobalShadow.h"
 #include "runtime/sim/strict/LdsShadow.h"
 #include "runtime/sim/strict/Report.h"
 
@@ -19,7 +20,7 @@ namespace attune::sim::strict {
 class FindingSink {
 public:
   virtual ~FindingSink() = default;
-  virtual void take(Collector &) = 0;
+  virtual void take(Collector &, GlobalShadow &) = 0;
 };
 
 std::unique_ptr<Observer> makeWatch(const Dispatch &, FindingSink &, unsigned examples);
@@ -27,7 +28,7 @@ std::unique_ptr<Observer> makeWatch(const Dispatch &, FindingSink &, unsigned ex
 class Watch : public Observer {
 public:
   Watch(const Dispatch &, FindingSink &, unsigned examples);
-  ~Watch() override { sink_.take(found_); }
+  ~Watch() override { sink_.take(found_, memory_); }
 
   void begin(const Workgroup &, std::span<const std::unique_ptr<Wave>>) override;
   void before(Wave &, const Inst &) override;
@@ -59,10 +60,25 @@ private:
   void undefinedUse(const Wave &, const Inst &, unsigned cell, uint64_t lanes,
                     std::string_view what);
 
+  // Memory.cpp
+  void memoryAccess(Wave &, const Access &, const Facts &, uint64_t lanes, Pending &);
+  const Region *regionOf(uint64_t address, uint64_t bytes);
+  void storedData(const Wave &, const Access &, uint64_t lanes);
+  void loadUndefined(Wave &, const Access &, const Facts &, uint64_t lanes);
+  void scalarUndefined(Wave &, const Access &);
+  void defineStored(const Access &, uint64_t lanes);
+  void followMemory(Wave &, const Access &, const Facts &, uint64_t lanes, Pending &);
+  void memoryConflict(const Wave &, const Inst &, const WaveConflict &, int lane);
+  void done(const Pending &p) {
+    if (p.ldsOp)
+      lds_.done(p.ldsOp);
+    if (p.memoryOp)
+      memory_.done(p.memoryOp);
+  }
+
   // Accesses.cpp
   struct LdsParts;
   void checkAlignment(const Wave &, const Access &, const Facts &, uint64_t lanes);
-  void memoryAccess(Wave &, const Access &, const Facts &, uint64_t lanes);
   void scratchAccess(Wave &, const Access &, const Facts &);
   Access flatInLds(const Wave &, const Access &, uint64_t lanes) const;
   void ldsAccess(Wave &, const Access &, const Facts &, Pending &);
@@ -80,7 +96,10 @@ private:
   std::vector<Facts> facts_;
   std::vector<Scoreboard> boards_;
   LdsShadow lds_;
-  std::vector<uint8_t> scratch_; ///< bytes nobody has written: 1
+  GlobalShadow memory_;
+  const Region *region_ = nullptr;      ///< the last one that an access met
+  std::array<uint64_t, 4> loaded_ = {}; ///< by dword: lanes whose memory nothing has written
+  std::vector<uint8_t> scratch_;        ///< bytes nobody has written: 1
 };
 
 } // namespace attune::sim::strict

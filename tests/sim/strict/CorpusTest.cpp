@@ -13,7 +13,7 @@ namespace {
 
 struct Case {
   std::string kind, name;
-  uint32_t lds = 0, threads = 64, scratch = 0, faults = 0;
+  uint32_t lds = 0, threads = 64, scratch = 0, faults = 0, groups = 1;
   std::string bad, good;
   std::string message; ///< of a fault
 };
@@ -37,6 +37,8 @@ std::string expanded(const std::string &line) {
   if (line == "@buffer")
     return "  s_load_dwordx2 s[4:5], s[0:1], 0x0\n  v_lshlrev_b32 v1, 2, v0\n  s_waitcnt "
            "lgkmcnt(0)";
+  if (line == "@fresh")
+    return "  s_load_dwordx2 s[6:7], s[0:1], 0x8\n  s_waitcnt lgkmcnt(0)";
   if (line == "@rsrc")
     return "  s_mov_b32 s8, s4\n  s_mov_b32 s9, s5\n  s_movk_i32 s10, 0x1000\n"
            "  s_mov_b32 s11, 0x20000";
@@ -54,6 +56,7 @@ Case header(const std::string &line) {
     (word.starts_with("lds")       ? c.lds
      : word.starts_with("threads") ? c.threads
      : word.starts_with("faults")  ? c.faults
+     : word.starts_with("groups")  ? c.groups
                                    : c.scratch) = value;
   }
   return c;
@@ -88,10 +91,11 @@ Outcome run(const Case &c, const std::string &body, RunOptions options = {}) {
       fmt::format(".amdhsa_group_segment_fixed_size {}\n.amdhsa_private_segment_fixed_size {}",
                   c.lds, c.scratch))));
   uint64_t p = f.upload(std::vector<uint32_t>(16384));
+  uint64_t fresh = *f.simulator.memory().alloc(65536);
   strict::StrictChecker checker;
   options.instructionBudget = 100000;
   Outcome out;
-  out.fault = f.launch("k", 2, c.threads, Args().add(p), checker.watch(options));
+  out.fault = f.launch("k", c.groups, c.threads, Args().add(p).add(fresh), checker.watch(options));
   out.findings = checker.findings();
   out.text = checker.text();
   if (auto here = f.simulator.symbol(f.module, "here"))
@@ -118,8 +122,9 @@ TEST_CASE("each bad snippet is found, its corrected twin is clean") {
     CHECK_FALSE(bad.findings.empty());
     for (const strict::Finding &f : bad.findings) {
       CHECK(name(f.kind) == c.kind);
-      // Which side of a race comes second is the schedule's choice.
-      CHECK((f.pc == bad.here || (c.kind == "lds-race" && f.otherPc == bad.here)));
+      // Which side of a race comes second is the schedule's choice, or the workgroup's number.
+      bool race = c.kind == "lds-race" || c.kind == "global-race";
+      CHECK((f.pc == bad.here || (race && f.otherPc == bad.here)));
       CHECK(f.kernel == "k");
       CHECK_FALSE(f.subject.empty());
     }
@@ -127,15 +132,26 @@ TEST_CASE("each bad snippet is found, its corrected twin is clean") {
   int total = 0;
   for (auto &[kind, count] : kinds)
     total += count;
-  CHECK(kinds.size() == 7);
+  CHECK(kinds.size() == 9);
   CHECK(total >= 60);
 }
 
 TEST_CASE("findings do not depend on the thread count") {
-  for (const Case &c : corpus()) {
-    if (c.kind != "lds-race" && c.kind != "fault")
+  auto rows = [](const Outcome &o) { // all but addresses, which are the host's
+    std::vector<std::tuple<strict::FindingKind, uint32_t, uint32_t, uint64_t, uint32_t, uint32_t>>
+        list;
+    for (const strict::Finding &f : o.findings)
+      list.emplace_back(f.kind, f.pc, f.otherPc, f.count, f.workgroup[0], f.otherWorkgroup[0]);
+    return list;
+  };
+  for (Case c : corpus()) {
+    if (c.kind.find("-race") == c.kind.npos && c.kind != "fault" && c.kind != "same-value")
       continue;
     INFO("case " << c.kind << " " << c.name);
-    CHECK(run(c, c.bad, {.threads = 1}).text == run(c, c.bad, {.threads = 2}).text);
+    c.groups = std::max(c.groups, 5u);
+    Outcome one = run(c, c.bad, {.threads = 1}), four = run(c, c.bad, {.threads = 4});
+    INFO(one.text << "\n" << four.text);
+    CHECK(rows(one) == rows(four));
+    CHECK(one.fault == four.fault);
   }
 }
