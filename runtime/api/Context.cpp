@@ -78,16 +78,14 @@ Result<ContextOptions> contextOptionsFromEnvironment() {
 }
 
 Result<std::shared_ptr<Context>> Context::create(ContextOptions options) {
-  // Opened here and not by openDevice where it is sure to be the simulator: it takes options.
-  sim::RunOptions run;
-  run.threads = options.simThreads;
-  if (options.device == "sim")
-    return create(std::move(options), makeSimDevice(run));
   Result<std::unique_ptr<Device>> device = openDevice(options.device);
   if (!device)
     return device.error();
-  if ((*device)->name() == "sim")
-    *device = makeSimDevice(run);
+  if ((*device)->name() == "sim" && options.simThreads) { // again, now that it is known to be it
+    device = openSimDevice({.threads = options.simThreads});
+    if (!device)
+      return device.error();
+  }
   return create(std::move(options), std::move(*device));
 }
 

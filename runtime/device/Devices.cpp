@@ -30,10 +30,15 @@ Result<std::unique_ptr<Device>> openBest() {
   for (const DeviceInfo &device : list.devices)
     if (device.name.starts_with(hipPrefix) && device.target.processor == simTarget().processor)
       return makeHipDevice(*ordinalOf(device.name));
-  return makeSimDevice();
+  return openSimDevice();
 }
 
 } // namespace
+
+const TargetId &simTarget() {
+  static const TargetId id{"gfx950", FeatureState::On, FeatureState::Off};
+  return id;
+}
 
 Result<std::unique_ptr<Device>> openDevice(std::string_view name) {
   const char *variable = std::getenv("ATTUNE_DEVICE");
@@ -43,7 +48,7 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view name) {
   if (name.empty() || name == "auto")
     return openBest();
   if (name == "sim")
-    return makeSimDevice();
+    return openSimDevice();
   if (name == "hip")
     return makeHipDevice(0);
   if (name.starts_with(hipPrefix))

@@ -95,13 +95,12 @@ Result<void> SimDevice::launch(KernelHandle kernel, const LaunchDims &dims,
 
 } // namespace
 
-const TargetId &simTarget() {
-  static const TargetId id{"gfx950", FeatureState::On, FeatureState::Off};
-  return id;
-}
-
 std::unique_ptr<Device> makeSimDevice(const sim::RunOptions &options) {
   return std::make_unique<SimDevice>(options);
+}
+
+Result<std::unique_ptr<Device>> openSimDevice(const sim::RunOptions &options) {
+  return makeSimDevice(options);
 }
 
 } // namespace attune

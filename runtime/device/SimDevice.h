@@ -13,4 +13,8 @@ const TargetId &simTarget();
 /// policies of arrival and schedule, and who watches.
 std::unique_ptr<Device> makeSimDevice(const sim::RunOptions & = {});
 
+/// The same where the simulator may be a library of its own (SimLibrary.cpp): libattune finds
+/// libattune-sim.so beside itself. Errors: NotFound, with the path.
+Result<std::unique_ptr<Device>> openSimDevice(const sim::RunOptions & = {});
+
 } // namespace attune

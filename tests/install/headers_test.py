@@ -5,7 +5,9 @@
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 INCLUDE, LIBRARY = sys.argv.pop(1), sys.argv.pop(1)
 C, CPP = ("-xc", "-std=c99"), ("-xc++", "-std=c++17")
@@ -30,6 +32,12 @@ class Headers(unittest.TestCase):
         needed = subprocess.run(["readelf", "-d", LIBRARY], capture_output=True, text=True, check=True).stdout
         self.assertIn("libc.so.6", needed)
         self.assertNotRegex(needed, "LLVM|MLIR")
+
+    def test_the_library_is_small(self):
+        with tempfile.TemporaryDirectory() as folder:
+            stripped = Path(folder) / "stripped.so"
+            subprocess.run(["strip", "-o", stripped, LIBRARY], check=True)
+            self.assertLessEqual(stripped.stat().st_size, 2 << 20)
 
 
 if __name__ == "__main__":
