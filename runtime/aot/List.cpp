@@ -115,7 +115,7 @@ private:
   std::optional<Error> error_;
 };
 
-std::string quoted(std::string_view text) {
+std::string inQuotes(std::string_view text) {
   std::string out = "\"";
   for (char c : text)
     if (c == '"' || c == '\\')
@@ -132,7 +132,7 @@ std::string valueText(const std::string &text) {
   const bool whole = !text.empty() && text.size() < 19 &&
                      text.find_first_not_of("0123456789") == text.npos &&
                      (text == "0" || text[0] != '0');
-  return whole || text == "true" || text == "false" ? text : quoted(text);
+  return whole || text == "true" || text == "false" ? text : inQuotes(text);
 }
 
 std::string choicesText(std::string_view name, const Choices &choices) {
@@ -173,12 +173,12 @@ Result<std::vector<ListItem>> parseList(std::string_view text, const std::string
 std::string listText(const std::vector<ListItem> &items, std::string_view heading) {
   std::string text(heading);
   for (const ListItem &item : items) {
-    text += fmt::format("\n[[kernel]]\nspec = {}\n", quoted(item.spec));
+    text += fmt::format("\n[[kernel]]\nspec = {}\n", inQuotes(item.spec));
     if (!item.attention.empty())
-      text += fmt::format("attention = {}\n", quoted(item.attention));
+      text += fmt::format("attention = {}\n", inQuotes(item.attention));
     text += choicesText("set", item.set) + choicesText("knob", item.knob);
     if (!item.reason.empty())
-      text += fmt::format("reason = {}\n", quoted(item.reason));
+      text += fmt::format("reason = {}\n", inQuotes(item.reason));
   }
   return text;
 }

@@ -16,8 +16,8 @@ struct Serving {
   int tensorParallel = 1; ///< ranks that share the heads
   int pageSize = 0;       ///< tokens of a page of the KV cache; 0: K and V are contiguous
   int specDecode = 0;     ///< tokens that are drafted per step
-  std::string kvDtype;    ///< of the KV cache; empty: as the model
-  std::string dtype;      ///< of q and out; empty: as the config says, else bf16
+  std::string kvDtype{};  ///< of the KV cache; empty: as the model
+  std::string dtype{};    ///< of q and out; empty: as the config says, else bf16
 };
 
 /// What kernels exist for.
