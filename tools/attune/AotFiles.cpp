@@ -24,6 +24,17 @@ std::vector<AotRow> rowsOf(const std::vector<bundle::Summary> &kernels) {
   return rows;
 }
 
+/// A path as ninja writes it into a response file: plain, or quoted as for a shell.
+std::string unquoted(const std::string &line) {
+  if (line.size() < 2 || line.front() != '\'' || line.back() != '\'')
+    return line;
+  constexpr std::string_view quote = "'\\''"; // a quote within quotes
+  std::string path = line.substr(1, line.size() - 2);
+  for (size_t at = 0; (at = path.find(quote, at)) != path.npos; ++at)
+    path.replace(at, quote.size(), "'");
+  return path;
+}
+
 Result<std::vector<bundle::Bundle>> openAll(const AotMerge &args) {
   std::vector<std::string> paths = args.bundles;
   if (!args.from.empty()) {
@@ -33,7 +44,7 @@ Result<std::vector<bundle::Bundle>> openAll(const AotMerge &args) {
     std::istringstream lines(std::string(bytes->begin(), bytes->end()));
     for (std::string line; std::getline(lines, line);)
       if (!line.empty())
-        paths.push_back(line);
+        paths.push_back(unquoted(line));
   }
   if (paths.empty())
     return Error{ErrorCode::InvalidArgument,

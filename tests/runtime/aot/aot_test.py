@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""attune aot from outside: the same bytes however a bundle is built, builds that are stopped, crashes, refusals, plans.
+"""attune aot from outside: the same bytes each time, builds that are killed, spread, refused or crash; plans, coverage.
 
-    aot_test.py ATTUNE ROOT      ATTUNE: the command; ROOT: the source tree, for specs/
+    aot_test.py ATTUNE COMPILER CC      the command, libattune-compiler.so, a C compiler
 """
 import json
 import os
@@ -14,38 +14,53 @@ import time
 import unittest
 from pathlib import Path
 
-ATTUNE, ROOT = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-SPEC = """attention small(width: int = 64, d: int = 32) {
-  q, kv : bf16[tokens, 2 / 1, d]
+ATTUNE, COMPILER, CC = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), sys.argv[3]
+
+SPEC = """attention small(width: int = 64) {
+  q, kv : bf16[tokens, 2 / 1, 64]
   mask  = window(width)
+}
+attention other {
+  q, kv : bf16[batch, seq, 2, 64]
 }
 """
 LIST = """[[kernel]]
 spec = "small.attn"
-set = {width = [32, 64, 96, 128, 160, 192]}
+set = {width = [16, 32, 48]}
+[[kernel]]
+spec = "small.attn"
+attention = "other"
+reason = "a second form"
+[[kernel]]
+spec = "./small.attn"
+set = {width = 32}
+knob = {waves = 2}
 """
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 512,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 2,
-    "num_hidden_layers": 2,
-    "torch_dtype": "bfloat16",
-}
-# A compiler that dies of one kernel and passes every other to the real one.
-CRASHING = """
+
+# A compiler that is given the name of an accident by an attention's name; all else goes to the real one.
+FAKE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-typedef void (*Reply)(void *, const char *, size_t);
-typedef void (*Compile)(const char *, size_t, Reply, void *);
-void attune_compile_v1(const char *request, size_t bytes, Reply reply, void *context) {
-  if (memmem(request, bytes, "\\"96\\"", 4))
-    abort();
-  ((Compile)dlsym(dlopen(getenv("REAL_COMPILER"), RTLD_NOW), "attune_compile_v1"))(request, bytes, reply, context);
+#include <unistd.h>
+typedef void (*Compile)(const char *, size_t, void (*)(void *, const char *, size_t), void *);
+void attune_compile_v1(const char *request, size_t bytes, void (*reply)(void *, const char *, size_t), void *to) {
+  printf("a line that a library prints\n"), fflush(stdout);
+  if (memmem(request, bytes, "attention crash", 15)) abort();
+  if (memmem(request, bytes, "attention greedy", 16)) {
+    size_t size = (size_t)1 << 30;
+    memset(malloc(size), 1, size), sleep(60);
+  }
+  static Compile real;
+  if (!real) real = (Compile)dlsym(dlopen(REAL, RTLD_NOW), "attune_compile_v1");
+  real(request, bytes, reply, to);
 }
 """
+
+LLAMA = {"model_type": "llama", "num_attention_heads": 8, "num_key_value_heads": 2, "hidden_size": 512,
+         "num_hidden_layers": 2, "torch_dtype": "bfloat16"}
 
 
 class Aot(unittest.TestCase):
@@ -53,206 +68,185 @@ class Aot(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        self.write("small.attn", SPEC)
-        self.write("list.toml", LIST)
+        (self.folder / "small.attn").write_text(SPEC)
+        (self.folder / "list.toml").write_text(LIST)
+        self.environment = {"PATH": os.environ["PATH"], "ATTUNE_COMPILER": str(COMPILER)}
 
-    def write(self, name, text):
-        (self.folder / name).write_text(text)
+    def aot(self, *args, code=0, cwd=None):
+        run = subprocess.run([ATTUNE, "aot", *map(str, args)], capture_output=True, text=True, cwd=cwd or self.folder,
+                             env=self.environment)
+        self.assertEqual(run.returncode, code, f"attune aot {' '.join(map(str, args))}\n{run.stdout}{run.stderr}")
+        return run
+
+    def build(self, output, *args, source="list.toml", **kw):
+        return json.loads(self.aot(source, "--arch", "gfx950", "-o", output, "--json", *args, **kw).stdout)
 
     def bytes(self, name):
         return (self.folder / name).read_bytes()
 
-    def attune(self, *args, code=0, env=None):
-        run = subprocess.run(
-            [ATTUNE, "aot", *map(str, args)],
-            capture_output=True,
-            text=True,
-            cwd=self.folder,
-            env={**os.environ, **(env or {})},
-        )
-        self.assertEqual(run.returncode, code, f"attune aot {' '.join(map(str, args))}\n{run.stdout}{run.stderr}")
-        return run
-
-    def build(self, *args, code=0, env=None):
-        """The report of a build for gfx950."""
-        return json.loads(self.attune(*args, "--arch", "gfx950", "--json", code=code, env=env).stdout)
-
-    def whole(self):
-        """The bundle of list.toml, as a single worker builds it."""
-        self.build("list.toml", "-j", 1, "-o", "whole.attune")
-        return self.bytes("whole.attune")
-
-    # --- the same bytes ---------------------------------------------------------------------------------------------
-
-    def test_same_bytes(self):
-        first = self.whole()
-        report = self.build("list.toml", "-j", 2, "-o", "two.attune")
-        self.assertEqual(self.bytes("two.attune"), first)
-        self.assertEqual((report["ok"], len(report["kernels"])), (True, 6))
+    def test_bytes_do_not_depend_on_jobs_folders_or_repetition(self):
+        report = self.build("one.attune", "-j1")
+        self.assertEqual(len(report["kernels"]), 5)
+        self.assertTrue(report["ok"])
         for kernel in report["kernels"]:
-            self.assertGreater(kernel["code_bytes"], 1000)
             self.assertGreater(kernel["vgpr"], 0)
             self.assertGreater(kernel["compile_ms"], 0)
-            self.assertFalse(kernel["kept"])
-        again = self.build("list.toml", "-o", "two.attune")
+            self.assertEqual((kernel["arch"], kernel["kept"]), ("gfx950", False))
+        self.build("two.attune", "-j2")
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+        for name in ("small.attn", "list.toml"):
+            shutil.copy(self.folder / name, elsewhere)
+        self.aot("list.toml", "--arch", "gfx950", "-o", "three.attune", cwd=elsewhere)
+        again = self.build("one.attune")
         self.assertTrue(all(kernel["kept"] for kernel in again["kernels"]))
-        self.assertEqual(self.bytes("two.attune"), first)
+        for other in ("two.attune", "elsewhere/three.attune"):
+            self.assertEqual(self.bytes("one.attune"), self.bytes(other))
+        self.assertNotIn(bytes(self.folder), self.bytes("one.attune"))
+        shown = json.loads(self.aot("show", "one.attune", "--json").stdout)
+        self.assertEqual({k["key"] for k in shown["kernels"]}, {k["key"] for k in report["kernels"]})
+        self.assertIn("5 kernels", self.aot("verify", "one.attune").stdout)
 
-    def test_shards_merge_to_the_whole(self):
-        first = self.whole()
-        parts = []
-        for i in (1, 2, 3):
-            self.build("list.toml", "--shard", f"{i}/3", "-o", f"part{i}.attune")
-            parts.append(f"part{i}.attune")
-        self.attune("merge", *reversed(parts), "-o", "merged.attune")
-        self.assertEqual(self.bytes("merged.attune"), first)
-
-    @unittest.skipUnless(shutil.which("ninja"), "no ninja")
-    def test_ninja_builds_the_whole(self):
-        self.write("list.toml", LIST.replace(", 96, 128, 160, 192", ""))
-        first = self.whole()
-        (self.folder / "farm of $x").mkdir()
-        self.attune("list.toml", "--arch", "gfx950", "--emit", "ninja", "-o", "farm of $x/build.ninja")
-        for again in (False, True):
-            run = subprocess.run(
-                ["ninja", "-f", self.folder / "farm of $x/build.ninja"], capture_output=True, text=True, cwd="/"
-            )
-            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-            self.assertEqual("no work to do" in run.stdout, again)
-        self.assertEqual(self.bytes("farm of $x/kernels.attune"), first)
-
-    def test_killed_build_goes_on(self):
-        first = self.whole()
-        command = [ATTUNE, "aot", "list.toml", "--arch", "gfx950", "-j", "1", "-o", "late.attune"]
-        run = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL)
-        end = time.monotonic() + 60
-        while not list(self.folder.glob("late.attune.work/**/*.kernel")) and time.monotonic() < end:
+    def test_a_killed_build_goes_on_where_it_was(self):
+        self.build("whole.attune")
+        work = self.folder / "killed.attune.work"
+        build = subprocess.Popen([ATTUNE, "aot", "list.toml", "--arch", "gfx950", "-o", "killed.attune", "-j1"],
+                                 cwd=self.folder, env=self.environment, stdout=subprocess.DEVNULL)
+        while not list(work.glob("*.kernel")):
+            self.assertIsNone(build.poll(), "the build ended before it could be killed")
             time.sleep(0.01)
-        run.send_signal(signal.SIGKILL)
-        self.assertEqual(run.wait(), -signal.SIGKILL)
-        self.assertFalse((self.folder / "late.attune").exists())
-        report = self.build("list.toml", "-o", "late.attune")
-        kept = sum(kernel["kept"] for kernel in report["kernels"])
-        self.assertIn(kept, range(1, 6))
-        self.assertEqual(self.bytes("late.attune"), first)
+        build.send_signal(signal.SIGKILL)
+        build.wait()
+        self.assertFalse((self.folder / "killed.attune").exists())
+        kept = {file.stem for file in work.glob("*.kernel")}
+        broken = next(work.glob("*.kernel"))
+        broken.write_bytes(broken.read_bytes()[:-1])
+        report = self.build("killed.attune")
+        again = {kernel["key"] for kernel in report["kernels"] if kernel["kept"]}
+        self.assertEqual(again, kept - {broken.stem})
+        self.assertEqual(self.bytes("killed.attune"), self.bytes("whole.attune"))
 
-    def test_damaged_work_is_built_again(self):
-        first = self.whole()
-        for kernel in self.folder.glob("whole.attune.work/**/*.kernel"):
-            content = bytearray(kernel.read_bytes())
-            content[len(content) // 2] ^= 1
-            kernel.write_bytes(content)
-        report = self.build("list.toml", "-o", "whole.attune")
-        self.assertFalse(any(kernel["kept"] for kernel in report["kernels"]))
-        self.assertEqual(self.bytes("whole.attune"), first)
+    def test_shards_and_ninja_come_to_the_same_bundle(self):
+        self.build("whole.attune")
+        shards = [f"s{i}.attune" for i in (1, 2, 3)]
+        counts = [len(self.build(name, "--shard", f"{i + 1}/3", "--work", "whole.attune.work")["kernels"])
+                  for i, name in enumerate(shards)]
+        self.assertEqual(sum(counts), 5)
+        self.aot("merge", *reversed(shards), "-o", "merged.attune")
+        self.assertEqual(self.bytes("merged.attune"), self.bytes("whole.attune"))
 
-    # --- failures and refusals --------------------------------------------------------------------------------------
+        self.aot("list.toml", "--arch", "gfx950", "--emit", "ninja", "-o", "a $place: x/build.ninja", code=2)
+        place = self.folder / "a $place: x"
+        place.mkdir()
+        self.aot("list.toml", "--arch", "gfx950", "--emit", "ninja", "-o", place / "build.ninja")
+        ninja = ["ninja", "-C", place, "-j2"]
+        subprocess.run(ninja, check=True, capture_output=True, env=self.environment)
+        self.assertEqual((place / "kernels.attune").read_bytes(), self.bytes("whole.attune"))
+        idle = subprocess.run(ninja, check=True, capture_output=True, text=True, env=self.environment)
+        self.assertIn("no work to do", idle.stdout)
+        (self.folder / "small.attn").write_text(SPEC.replace("width: int = 64", "width: int = 64, c: f32 = 2.0").replace(
+            "mask  = window(width)", "mask  = window(width)\n  score = softcap(s, c)"))
+        subprocess.run(ninja, check=True, capture_output=True, env=self.environment)
+        self.build("changed.attune")
+        self.assertEqual((place / "kernels.attune").read_bytes(), self.bytes("changed.attune"))
 
-    def crashing_compiler(self):
-        self.write("crashing.c", CRASHING)
-        library = self.folder / "libcrashing.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, self.folder / "crashing.c", "-ldl"], check=True)
-        real = ATTUNE.parent / "../lib/libattune-compiler.so"
-        return {"ATTUNE_COMPILER": str(library), "ATTUNE_COMPILER_ID": "fake:fake", "REAL_COMPILER": str(real.resolve())}
+    def test_only_what_is_named(self):
+        key = self.build("whole.attune")["kernels"][1]["key"]
+        one = self.build("one.attune", "--only", key, "--work", "whole.attune.work")
+        self.assertEqual([kernel["key"] for kernel in one["kernels"]], [key])
+        self.assertIn("no kernel asked for has this key", self.aot(
+            "list.toml", "--arch", "gfx950", "-o", "x", "--only", "0123", code=2).stderr)
 
-    def test_a_crash_costs_one_kernel(self):
-        report = self.build("list.toml", "-o", "k.attune", code=1, env=self.crashing_compiler())
-        failed = [kernel for kernel in report["kernels"] if "error" in kernel]
-        self.assertEqual([kernel["kernel"] for kernel in failed], ["small width=96"])
-        self.assertIn("signal 6", failed[0]["error"])
-        self.assertEqual(len(report["kernels"]), 6)
-        self.assertFalse((self.folder / "k.attune").exists())
-        self.assertEqual(len(list(self.folder.glob("k.attune.work/**/*.kernel"))), 5)
+    def test_what_cannot_be_built_is_refused_before_anything_is(self):
+        (self.folder / "bad.toml").write_text('[[kernel]]\nspec = "small.attn"\nset = {width = [0, 16, -1]}\n'
+                                              '[[kernel]]\nspec = "none.attn"\n')
+        said = self.aot("bad.toml", "--arch", "gfx950", "-o", "x", code=2).stderr
+        for part in ("got 0", "got -1", "none.attn", "bad.toml:1", "bad.toml:4"):
+            self.assertIn(part, said)
+        self.assertIn("gfx906", self.aot("list.toml", "--arch", "gfx906", "-o", "x", code=2).stderr)
+        self.assertIn("gfx942 lacks", self.aot("list.toml", "--arch", "gfx950,gfx942", "-o", "x", code=2).stderr)
+        self.assertIn("--arch", self.aot("list.toml", "-o", "x", code=2).stderr)
+        self.assertIn("a list says its own",
+                      self.aot("list.toml", "--arch", "gfx950", "-o", "x", "--set", "width=1", code=2).stderr)
+        for wrong in ("0/2", "3/2", "1", "a/b"):
+            self.aot("list.toml", "--arch", "gfx950", "-o", "x", "--shard", wrong, code=2)
+        self.assertFalse((self.folder / "x").exists())
+        self.assertFalse((self.folder / "x.work").exists())
 
-    def test_worker_memory(self):
-        run = self.attune("list.toml", "--arch", "gfx950", "--worker-memory", 1, "-o", "k.attune", code=1)
-        self.assertIn("--worker-memory", run.stdout + run.stderr)
+    def test_a_kernel_that_the_compiler_refuses_is_named_and_the_rest_is_kept(self):
+        (self.folder / "wide.attn").write_text("attention wide {\n  q, kv : bf16[tokens, 2 / 1, 80]\n}\n")
+        run = self.aot("list.toml", "wide.attn", "--arch", "gfx950", "-o", "x", code=2)
+        self.assertIn("failed: wide (wide.attn)", run.stdout)
+        self.assertIn("head_dim", run.stdout)
+        self.assertFalse((self.folder / "x").exists())
+        self.assertTrue(all(kernel["kept"] for kernel in self.build("x")["kernels"]))
 
-    def test_refusals_come_at_once(self):
-        self.write("bad.attn", SPEC.replace("window(width)", "windo(width)"))
-        self.write("list.toml", LIST + '[[kernel]]\nspec = "bad.attn"\n[[kernel]]\nspec = "small.attn"\nset = {w = 1}\n')
-        said = self.attune("list.toml", "--arch", "gfx950", "-o", "k.attune", code=2).stderr
-        self.assertIn("bad.attn:3:", said)
-        self.assertIn("list.toml:6", said)
-        self.assertFalse((self.folder / "k.attune.work").exists())
+    def fake_compiler(self):
+        (self.folder / "fake.c").write_text(FAKE)
+        subprocess.run([CC, "-shared", "-fPIC", f'-DREAL="{COMPILER}"', "fake.c", "-o", "fake.so", "-ldl"], check=True,
+                       cwd=self.folder)
+        self.environment |= {"ATTUNE_COMPILER": str(self.folder / "fake.so"), "ATTUNE_COMPILER_ID": "fake:22"}
+        for name in ("crash", "greedy"):
+            (self.folder / f"{name}.attn").write_text(f"attention {name} {{\n  q, kv : bf16[tokens, 2 / 1, 64]\n}}\n")
 
-    def test_what_the_compiler_refuses(self):
-        self.write("list.toml", LIST.replace("set = {", "set = {d = [32, 48], "))
-        report = self.build("list.toml", "-o", "k.attune", code=2)
-        failed = [kernel for kernel in report["kernels"] if "error" in kernel]
-        self.assertEqual((len(report["kernels"]), len(failed)), (12, 6))
-        self.assertIn("48", failed[0]["error"])
+    def test_a_crash_of_the_compiler_costs_one_kernel(self):
+        self.fake_compiler()
+        run = self.aot("crash.attn", "list.toml", "--arch", "gfx950", "-o", "x", "-j2", code=1)
+        self.assertIn("failed: crash (crash.attn)", run.stdout)
+        self.assertIn("signal 6", run.stdout)
+        self.assertIn("6 kernels, 1 failed", run.stdout)
+        self.assertFalse((self.folder / "x").exists())
+        self.assertTrue(all(kernel["kept"] for kernel in self.build("x")["kernels"]))
 
-    def test_usage(self):
-        for args, says in (
-            (["list.toml", "-o", "k"], "--arch"),
-            (["list.toml", "--arch", "gfx950"], "--output"),
-            (["--arch", "gfx950", "-o", "k"], "INPUTS"),
-            (["list.toml", "--arch", "gfx9000", "-o", "k"], "gfx9000"),
-            (["list.toml", "--arch", "gfx950", "-o", "k", "--shard", "3/2"], "--shard"),
-            (["list.toml", "--arch", "gfx950", "-o", "k", "--set", "width=3"], "--set"),
-            (["list.toml", "--arch", "gfx950", "-o", "k", "--only", "abc"], "--only abc"),
-            (["none.toml", "--arch", "gfx950", "-o", "k"], "none.toml"),
-        ):
-            with self.subTest(args=args):
-                run = self.attune(*args, code=2)
-                self.assertIn(says, run.stdout + run.stderr)
+    def test_a_kernel_that_eats_memory_costs_itself(self):
+        self.fake_compiler()
+        report = json.loads(self.aot("greedy.attn", "small.attn", "--arch", "gfx950", "-o", "x", "-j1", "--json",
+                                     "--worker-memory", "300", code=1).stdout)
+        self.assertIn("600 MiB", report["kernels"][0]["error"])
+        self.assertNotIn("error", report["kernels"][1])
 
-    # --- bundles ----------------------------------------------------------------------------------------------------
+    def test_embedded_forms(self):
+        self.build("x.attune")
+        (self.folder / "main.c").write_text(
+            "#include <string.h>\nextern const unsigned char k[];\nextern const unsigned long long k_size;\n"
+            'int main(void) { return k_size < 1000 || memcmp(k, "ATTUNEB", 7); }\n')
+        for form, file in (("c", "k.c"), ("object", "k.o")):
+            self.build(file, "--emit", form, "--symbol", "k", "--work", "x.attune.work")
+            merged = "merged" + file
+            self.aot("merge", "x.attune", "--emit", form, "--symbol", "k", "-o", merged)
+            self.assertEqual(self.bytes(file), self.bytes(merged))
+            subprocess.run([CC, "main.c", file, "-o", "main"], check=True, cwd=self.folder)
+            subprocess.run([self.folder / "main"], check=True)
+        self.aot("merge", "x.attune", "--emit", "c", "--symbol", "1k", "-o", "y.c", code=2)
 
-    def test_show_and_verify(self):
-        content = bytearray(self.whole())
-        shown = json.loads(self.attune("show", "whole.attune", "--json").stdout)
-        self.assertEqual(sorted(k["kernel"] for k in shown["kernels"])[0], "small width=128")
-        self.assertEqual(shown["bytes"], len(content))
-        self.assertIn("6 kernels", self.attune("show", "whole.attune").stdout)
-        self.assertIn("6 kernels", self.attune("verify", "whole.attune").stdout)
-        content[len(content) * 3 // 4] ^= 1
-        (self.folder / "damaged.attune").write_bytes(content)
-        self.assertIn("damaged", self.attune("verify", "damaged.attune", code=1).stderr)
-        self.attune("verify", "none.attune", code=2)
-
-    def test_embedded_in_a_program(self):
-        first = self.whole()
-        self.attune("merge", "whole.attune", "--emit", "object", "--symbol", "these", "-o", "these.o")
-        self.attune("merge", "whole.attune", "--emit", "c", "--symbol", "those", "-o", "those.c")
-        self.write(
-            "main.c",
-            "#include <stdio.h>\nextern const unsigned char these[], those[];\n"
-            "extern const unsigned long long these_size, those_size;\n"
-            "int main() { fwrite(these, 1, these_size, stdout); fwrite(those, 1, those_size, stdout); }\n",
-        )
-        subprocess.run(["cc", "main.c", "these.o", "those.c", "-o", "main"], check=True, cwd=self.folder)
-        run = subprocess.run([self.folder / "main"], capture_output=True, check=True)
-        self.assertEqual(run.stdout, first + first)
-
-    # --- plans ------------------------------------------------------------------------------------------------------
+    def test_a_damaged_bundle_fails_verify(self):
+        self.build("x.attune")
+        damaged = bytearray(self.bytes("x.attune"))
+        damaged[-100] ^= 1
+        (self.folder / "x.attune").write_bytes(damaged)
+        self.assertIn("damaged", self.aot("verify", "x.attune", code=1).stderr)
+        self.aot("verify", "nothing", code=2)
+        self.aot("merge", "x.attune", "-o", "y", code=2)
+        self.assertFalse((self.folder / "y").exists())
 
     def test_plan_build_coverage(self):
-        self.write("config.json", json.dumps(LLAMA))
-        serving = ["--model", "config.json", "--tp", 2, "--page-size", 64, "--kv-dtype", "bf16", "--spec-decode", 3]
-        said = self.attune("plan", *serving, "-o", "plan/list.toml").stdout
-        self.assertIn("not covered: llama paged", said)
-        self.whole()
-        coverage = ["coverage", *serving, "--arch", "gfx950"]
-        missing = self.attune(*coverage, "whole.attune", code=1).stdout
-        self.assertRegex(missing, r"llama full +MISSING")
-        # The commands that it prints do add what is missing.
-        commands = [line.split() for line in missing.splitlines() if line.startswith("  attune aot ")]
-        self.assertEqual(len(commands), 3)
-        for command in commands:
-            self.attune(*command[2:])
-        self.assertRegex(self.attune(*coverage, "whole.attune").stdout, r"llama full +in bundle")
-        report = json.loads(self.attune(*coverage, "whole.attune", "--json").stdout)
-        self.assertEqual([v["in_bundle"] for v in report["variants"]], [True])
-        self.assertIn("llama decode", [one["variant"] for one in report["not_covered"]])
-
-    def test_plan_leaves_other_files_alone(self):
-        self.write("config.json", json.dumps(LLAMA))
-        self.write("prefill.attn", SPEC)
-        said = self.attune("plan", "--model", "config.json", "-o", "list.toml", code=2).stderr
-        self.assertIn("prefill.attn", said)
-        self.assertEqual((self.folder / "prefill.attn").read_text(), SPEC)
+        (self.folder / "config.json").write_text(json.dumps(LLAMA | {"model_type": "gpt_oss", "sliding_window": 128}))
+        serving = ("--model", "config.json", "--tp", "2", "--page-size", "64")
+        said = self.aot("plan", *serving, "-o", "plan/LIST.toml").stdout
+        for part in ("gpt_oss window 128", "gpt_oss full", "not covered: gpt_oss paged", "2 variants"):
+            self.assertIn(part, said)
+        self.build("small.attune", source="small.attn")
+        missing = self.aot("coverage", *serving, "--arch", "gfx950", "small.attune", code=1).stdout
+        self.assertEqual(missing.count("MISSING"), 2)
+        for command in [line.split() for line in missing.splitlines() if line.startswith("  attune aot ")]:
+            self.aot(*command[2:])
+        covered = json.loads(self.aot("coverage", *serving, "--arch", "gfx950", "small.attune", "--json").stdout)
+        self.assertEqual([variant["in_bundle"] for variant in covered["variants"]], [True, True])
+        self.assertIn("gpt_oss paged", [one["variant"] for one in covered["not_covered"]])
+        self.aot("plan", *serving, "-o", "plan/LIST.toml")  # may replace its own files
+        (self.folder / "plan/prefill_sink.attn").write_text("// mine\n")
+        self.assertIn("was not written by attune aot plan",
+                      self.aot("plan", *serving, "-o", "plan/LIST.toml", code=2).stderr)
 
 
 if __name__ == "__main__":
