@@ -50,7 +50,7 @@ LAYERS = {
     "compiler": ([], True),  # MlirPch.h
     "tests/oracle": (ABI + ["compiler/spec", "runtime/launch"], False),  # shares no mask or score code with the compiler
     "tests": (EVERYTHING, True),
-    "tools/attune": (PUBLIC + ["runtime", "tests/oracle"], False),
+    "tools/attune": (PUBLIC + ["compiler/schedule/Limits.h", "compiler/target/Arch.h", "runtime", "tests/oracle"], False),
     "tools": (EVERYTHING, True),
 }
 

@@ -55,18 +55,6 @@ Result<void> checkDType(std::string place, std::string_view field, DType t,
                                  fmt::join(names, ", "), names.front()));
 }
 
-Result<void> checkArch(const target::Arch &arch) {
-  const auto missing = target::missingFeatures(arch, neededFeatures);
-  if (missing.empty())
-    return {};
-  std::vector<std::string_view> able;
-  for (const target::Arch &a : target::allArchs())
-    if (target::missingFeatures(a, neededFeatures).empty())
-      able.push_back(a.name);
-  return unsupported("", fmt::format("arch {} lacks {}; supported: {}", arch.name,
-                                     fmt::join(missing, ", "), fmt::join(able, ", ")));
-}
-
 Result<void> checkProblem(const ProblemShape &p, const target::Arch &arch) {
   for (Result<void> check : {checkDType("q", "dtype of q, k and v", p.dtype, dtypes),
                              checkDType("out", "dtype of out", p.outDtype, outDtypes),
@@ -178,6 +166,18 @@ void explainPlan(Plan &plan, const Given &given, const ProblemShape &p, const ta
 }
 
 } // namespace
+
+Result<void> checkArch(const target::Arch &arch) {
+  const auto missing = target::missingFeatures(arch, neededFeatures);
+  if (missing.empty())
+    return {};
+  std::vector<std::string_view> able;
+  for (const target::Arch &a : target::allArchs())
+    if (target::missingFeatures(a, neededFeatures).empty())
+      able.push_back(a.name);
+  return unsupported("", fmt::format("arch {} lacks {}; supported: {}", arch.name,
+                                     fmt::join(missing, ", "), fmt::join(able, ", ")));
+}
 
 std::span<const int> supportedHeadDims() { return headDims; }
 std::span<const DType> supportedDTypes() { return dtypes; }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <zstd.h>
 
 namespace attune::bundle {
 
@@ -14,7 +13,7 @@ namespace attune::bundle {
 struct Bundle::Record {
   KernelRow row;
   RawDigest objectDigest;
-  std::string_view key, label, sidecar;
+  std::string key, label, sidecar;
 };
 
 Error Bundle::damaged(std::string what) const {
@@ -184,9 +183,11 @@ Result<Bundle::Record> Bundle::record(uint32_t kernel) const {
     return bad("its record is damaged");
   const auto head = at<RecordHead>(r.row.offset);
   const uint64_t parts = uint64_t(head.keyBytes) + head.labelBytes + head.sidecarBytes;
-  if (parts != all.size() - sizeof(RecordHead))
+  const auto texts =
+      parts <= mostRecordBytes ? unpacked(all.subspan(sizeof(RecordHead)), parts) : std::nullopt;
+  if (!texts)
     return bad("its record is damaged");
-  const auto text = textOf(all.subspan(sizeof(RecordHead)));
+  const auto text = textOf(*texts);
   r.objectDigest = head.object;
   r.key = text.substr(0, head.keyBytes);
   r.label = text.substr(head.keyBytes, head.labelBytes);
@@ -203,42 +204,37 @@ Result<std::vector<uint8_t>> Bundle::object(const Record &r) const {
   if (row.offset > bytes_.size() || row.packedBytes > bytes_.size() - row.offset ||
       row.bytes > mostObjectBytes)
     return bad();
-  const auto packed = bytes_.subspan(row.offset, row.packedBytes);
-  if (ZSTD_getFrameContentSize(packed.data(), packed.size()) != row.bytes)
+  auto code = unpacked(bytes_.subspan(row.offset, row.packedBytes), row.bytes);
+  if (!code || digestOf(textOf(*code)) != r.objectDigest)
     return bad();
-  std::vector<uint8_t> code(row.bytes);
-  const size_t got = ZSTD_decompress(code.data(), code.size(), packed.data(), packed.size());
-  if (ZSTD_isError(got) || got != code.size() || digestOf(textOf(code)) != r.objectDigest)
-    return bad();
-  return code;
+  return std::move(*code);
 }
 
 Result<Entry> Bundle::load(uint32_t kernel) const {
   auto found = record(kernel);
   if (!found)
     return found.error();
-  auto sidecar = sidecarFromJson(std::string(found->sidecar));
+  auto sidecar = sidecarFromJson(found->sidecar);
   if (!sidecar)
     return damaged(fmt::format("{}: {}", found->label, sidecar.error().message));
   auto code = object(*found);
   if (!code)
     return code.error();
-  return Entry{std::string(found->key), std::string(found->label),
-               KernelImage{std::move(*code), std::move(*sidecar)}};
+  return Entry{found->key, found->label, KernelImage{std::move(*code), std::move(*sidecar)}};
 }
 
 Result<Summary> Bundle::describe(uint32_t kernel) const {
   auto found = record(kernel);
   if (!found)
     return found.error();
-  auto sidecar = sidecarFromJson(std::string(found->sidecar));
+  auto sidecar = sidecarFromJson(found->sidecar);
   if (!sidecar)
     return damaged(fmt::format("{}: {}", found->label, sidecar.error().message));
   const auto row = at<ObjectRow>(Tables(kernels_, objects_).objectRows +
                                  uint64_t(found->row.object) * sizeof(ObjectRow));
   return Summary{.digest = hexOf(found->row.key),
-                 .keyText = std::string(found->key),
-                 .label = std::string(found->label),
+                 .keyText = found->key,
+                 .label = found->label,
                  .sidecar = std::move(*sidecar),
                  .object = found->row.object,
                  .objectBytes = row.bytes,

@@ -1,9 +1,10 @@
-// Digests of keys, as bytes.
+// Digests as bytes, and frames.
 #include "runtime/bundle/Format.h"
 #include "runtime/abi/Digest.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <zlib.h>
+#include <zstd.h>
 
 namespace attune::bundle {
 
@@ -46,6 +47,24 @@ std::optional<RawDigest> buildFreeDigest(const cache::KeyFields &fields) {
       builder.add(name, value);
   auto key = builder.build();
   return key ? digestFromHex(key->digest()) : std::nullopt;
+}
+
+Result<std::vector<uint8_t>> packed(std::span<const uint8_t> bytes) {
+  constexpr int level = 19; // built once, read often
+  std::vector<uint8_t> frame(ZSTD_compressBound(bytes.size()));
+  const size_t size = ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), level);
+  if (ZSTD_isError(size))
+    return Error{ErrorCode::Internal, fmt::format("zstd: {}", ZSTD_getErrorName(size))};
+  frame.resize(size);
+  return frame;
+}
+
+std::optional<std::vector<uint8_t>> unpacked(std::span<const uint8_t> frame, uint64_t bytes) {
+  if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != bytes)
+    return std::nullopt;
+  std::vector<uint8_t> out(bytes);
+  const size_t got = ZSTD_decompress(out.data(), out.size(), frame.data(), frame.size());
+  return got == bytes ? std::optional(std::move(out)) : std::nullopt;
 }
 
 uint32_t crcOfIndex(std::span<const uint8_t> bytes) {

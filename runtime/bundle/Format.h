@@ -5,7 +5,9 @@
 //   uint32     x kernels     rows sorted by the digest of the key without its build fields
 //   (zeros up to a multiple of 8)
 //   ObjectRow  x objects
-//   records                  one per kernel: RecordHead, key, label, sidecar, SHA-256 of it
+//   records                  one per kernel: RecordHead, a zstd frame of key, label and sidecar,
+//   SHA-256
+//                            of both
 //   objects                  zstd frames, each code object once
 //   SHA-256 of all bytes before
 //
@@ -72,7 +74,8 @@ struct Tables {
 };
 
 /// More kernels, or larger ones, are taken for damage.
-constexpr uint64_t mostKernels = uint64_t(1) << 24, mostObjectBytes = uint64_t(1) << 30;
+constexpr uint64_t mostKernels = uint64_t(1) << 24, mostObjectBytes = uint64_t(1) << 30,
+                   mostRecordBytes = uint64_t(1) << 26;
 
 inline std::string_view textOf(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
@@ -84,6 +87,10 @@ std::optional<RawDigest> digestFromHex(std::string_view hex);
 std::string hexOf(const RawDigest &);
 /// The digest of a key without its build fields; nothing if no other field is left.
 std::optional<RawDigest> buildFreeDigest(const cache::KeyFields &);
+/// A zstd frame of these bytes, the same ones each time.
+Result<std::vector<uint8_t>> packed(std::span<const uint8_t> bytes);
+/// What is in a frame that must hold `bytes` bytes; nothing if it does not.
+std::optional<std::vector<uint8_t>> unpacked(std::span<const uint8_t> frame, uint64_t bytes);
 /// The CRC of header and tables, `bytes` being all of them.
 uint32_t crcOfIndex(std::span<const uint8_t> bytes);
 

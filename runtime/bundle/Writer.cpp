@@ -5,10 +5,8 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <type_traits>
-#include <zstd.h>
 
 namespace attune::bundle {
 
@@ -16,24 +14,10 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-constexpr int level = 19; // built once, read often
-
 template <class T> void put(Bytes &out, const T &value) {
   static_assert(std::is_trivially_copyable_v<T>);
   const auto *first = reinterpret_cast<const uint8_t *>(&value);
   out.insert(out.end(), first, first + sizeof(T));
-}
-
-void putText(Bytes &out, std::string_view text) { out.insert(out.end(), text.begin(), text.end()); }
-
-Result<Bytes> pack(ZSTD_CCtx *zstd, const Bytes &object) {
-  Bytes packed(ZSTD_compressBound(object.size()));
-  const size_t size =
-      ZSTD_compressCCtx(zstd, packed.data(), packed.size(), object.data(), object.size(), level);
-  if (ZSTD_isError(size))
-    return Error{ErrorCode::Internal, fmt::format("zstd: {}", ZSTD_getErrorName(size))};
-  packed.resize(size);
-  return packed;
 }
 
 /// Gathers rows and bodies; offsets are relative until finish() knows how long the tables are.
@@ -51,12 +35,16 @@ public:
     Sidecar sidecar = entry.image.sidecar;
     sidecar.compileMs = 0;
     const std::string json = toJson(sidecar);
+    Bytes texts;
+    for (const std::string *text : {&entry.keyText, &entry.label, &json})
+      texts.insert(texts.end(), text->begin(), text->end());
+    auto frame = packed(texts);
+    if (!frame)
+      return frame.error();
     Bytes record;
     put(record, RecordHead{digestOf(textOf(entry.image.codeObject)), uint32_t(entry.keyText.size()),
                            uint32_t(entry.label.size()), uint32_t(json.size()), 0});
-    putText(record, entry.keyText);
-    putText(record, entry.label);
-    putText(record, json);
+    record.insert(record.end(), frame->begin(), frame->end());
     put(record, digestOf(textOf(record)));
     rows_.push_back({key, *buildFree, records_.size(), uint32_t(record.size()), *object});
     records_.insert(records_.end(), record.begin(), record.end());
@@ -98,11 +86,11 @@ private:
     auto [known, isNew] = numbers_.emplace(digestOf(textOf(object)), uint32_t(objectRows_.size()));
     if (!isNew)
       return known->second;
-    auto packed = pack(zstd_.get(), object);
-    if (!packed)
-      return packed.error();
-    objectRows_.push_back({objects_.size(), packed->size(), object.size()});
-    objects_.insert(objects_.end(), packed->begin(), packed->end());
+    auto frame = packed(object);
+    if (!frame)
+      return frame.error();
+    objectRows_.push_back({objects_.size(), frame->size(), object.size()});
+    objects_.insert(objects_.end(), frame->begin(), frame->end());
     return known->second;
   }
 
@@ -115,7 +103,6 @@ private:
     return order;
   }
 
-  std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> zstd_{ZSTD_createCCtx(), &ZSTD_freeCCtx};
   std::vector<KernelRow> rows_;
   std::vector<ObjectRow> objectRows_;
   std::map<RawDigest, uint32_t> numbers_; ///< code object -> its row

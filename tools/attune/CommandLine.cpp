@@ -2,6 +2,7 @@
 // parsed here, so that a wrong one is refused with the option's name before anything runs.
 #include "tools/attune/CommandLine.h"
 #include "compiler/include/attune/Compiler.h"
+#include "tools/attune/AotOptions.h"
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <fmt/format.h>
@@ -18,14 +19,6 @@ struct Raw {
   std::vector<std::string> sets, knobs, scalars;
   std::optional<std::string> qLens, kvLens, policy;
 };
-
-std::pair<std::string, std::string> nameAndValue(const std::string &option,
-                                                 const std::string &text) {
-  size_t equals = text.find('=');
-  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
-    throw CLI::ValidationError(option, fmt::format("'{}' is not of the form name=value", text));
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
 
 template <class T> T number(const std::string &option, std::string_view text, const char *what) {
   T value{};
@@ -255,6 +248,14 @@ void finishRun(RunArgs &args, const Raw &raw) {
 
 } // namespace
 
+std::pair<std::string, std::string> nameAndValue(const std::string &option,
+                                                 const std::string &text) {
+  size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+    throw CLI::ValidationError(option, fmt::format("'{}' is not of the form name=value", text));
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
 CommandLine parseCommandLine(int argc, const char *const *argv) {
   CLI::App app("attune: attention kernels for gfx950, compiled from a spec and run on any machine");
   app.require_subcommand(1);
@@ -274,6 +275,7 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
   addExplain(app, explain, raw);
   addGolden(app, golden);
   addCache(app, cache, raw);
+  const AotOptions aot(app);
   CommandLine line;
   try {
     app.parse(argc, argv);
@@ -300,6 +302,8 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
       cache.knobs = spec.knobs;
       cache.action = app.get_subcommand("cache")->get_subcommands().front()->get_name();
       line.cache = cache;
+    } else if (app.got_subcommand("aot")) {
+      line.aot = aot.args();
     } else {
       golden.bless = app.get_subcommand("golden")->got_subcommand("bless");
       line.golden = golden;

@@ -1,6 +1,8 @@
-// The command line of `attune` as plain data; CommandLine.cpp is the only file that sees CLI11.
+// The command line of `attune` as plain data; CommandLine.cpp and AotOptions.cpp are
+// the only files that see CLI11.
 #pragma once
 #include "runtime/abi/Result.h"
+#include "tools/attune/Aot.h"
 #include "tools/attune/Exec.h"
 #include <cstdint>
 #include <map>
@@ -84,8 +86,13 @@ struct CommandLine {
   std::optional<ExplainArgs> explain;
   std::optional<GoldenArgs> golden;
   std::optional<CacheArgs> cache;
+  std::optional<AotArgs> aot;
   int exitCode = exitOk; ///< when no command is set: help was shown, or the usage was wrong
 };
+
+/// Splits NAME=VALUE. Throws CLI::ParseError, with the option's name, for what is not of that form.
+std::pair<std::string, std::string> nameAndValue(const std::string &option,
+                                                 const std::string &text);
 
 /// Parses; prints help or what is wrong.
 CommandLine parseCommandLine(int argc, const char *const *argv);

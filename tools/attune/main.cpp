@@ -22,6 +22,23 @@ int fail(const Error &error) {
   return exitFailed;
 }
 
+namespace {
+
+/// The command of each alternative of AotArgs.
+struct AotCommands {
+  int operator()(const AotBuild &args) const { return aotBuildCommand(args); }
+  int operator()(const AotMerge &args) const { return aotMergeCommand(args); }
+  int operator()(const AotShow &args) const { return aotShowCommand(args); }
+  int operator()(const AotVerify &args) const { return aotVerifyCommand(args); }
+  int operator()(const AotPlan &args) const { return aotPlanCommand(args); }
+  int operator()(const AotCoverage &args) const { return aotCoverageCommand(args); }
+  int operator()(const AotWorker &) const { return aotWorkerCommand(); }
+};
+
+} // namespace
+
+int aotCommand(const AotArgs &args) { return std::visit(AotCommands(), args); }
+
 } // namespace attune::tool
 
 int main(int argc, char **argv) {
@@ -41,5 +58,7 @@ int main(int argc, char **argv) {
     return cacheCommand(*line.cache);
   if (line.golden)
     return goldenCommand(*line.golden);
+  if (line.aot)
+    return aotCommand(*line.aot);
   return line.exitCode;
 }
