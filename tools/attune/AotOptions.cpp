@@ -26,14 +26,12 @@ const std::map<std::string, AotForm> forms = {{"bundle", AotForm::Bundle},
                                               {"ninja", AotForm::Ninja},
                                               {"object", AotForm::Object}};
 
-CLI::Option *addOutput(CLI::App &app, AotOutput &output, std::vector<std::string> names) {
-  std::map<std::string, AotForm> offered;
-  for (const std::string &name : names)
-    offered.emplace(name, forms.at(name));
-  app.add_option("--emit", output.form,
-                 "bundle; c: an array; object: a relocatable file; ninja: a build file with one "
-                 "edge per kernel")
-      ->transform(CLI::CheckedTransformer(offered));
+CLI::Option *addOutput(CLI::App &app, AotOutput &output, const std::vector<std::string> &names) {
+  app.add_option_function<std::string>(
+         "--emit", [&output](const std::string &name) { output.form = forms.at(name); },
+         "bundle; c: an array; object: a relocatable file; ninja: a build file with one edge per "
+         "kernel")
+      ->check(CLI::IsMember(names));
   app.add_option("--symbol", output.symbol, "Name of the array in c and object")
       ->capture_default_str();
   return app.add_option("-o,--output", output.path, "File to write");
