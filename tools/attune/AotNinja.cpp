@@ -107,8 +107,10 @@ Result<std::string> aotNinja(const std::string &command, const AotBuild &build,
   for (const std::string &input : build.inputs)
     sources.insert(pathWord(absolute(input)));
   text += fmt::format("build {}: merge {}\n", whole, fmt::join(bundles, " "));
-  text += fmt::format("build {}: emit {}\n  again = {}\ndefault {}\n", pathWord(file.string()),
-                      fmt::join(sources, " "), emitArguments(build), whole);
+  // By the name that ninja -C knows it by: ninja remakes only the file that it reads.
+  text += fmt::format("build {}: emit {}\n  again = {}\ndefault {}\n",
+                      pathWord(file.filename().string()), fmt::join(sources, " "),
+                      emitArguments(build), whole);
   return text;
 }
 
