@@ -73,10 +73,13 @@ public:
 
   Result<Prepared> make() {
     out_.pointers.resize(file_.args.size());
-    for (size_t i = 0; i < file_.args.size(); ++i)
-      if (file_.args[i].kind == ArgKind::Buffer && !file_.args[i].buffer.sameAs)
-        if (auto ok = allocate(i); !ok)
-          return ok.error();
+    for (bool placed :
+         {true, false}) // those that may lie anywhere make room for those that may not
+      for (size_t i = 0; i < file_.args.size(); ++i)
+        if (const BufferSpec &b = file_.args[i].buffer;
+            file_.args[i].kind == ArgKind::Buffer && !b.sameAs && b.base.has_value() == placed)
+          if (auto ok = allocate(i); !ok)
+            return ok.error();
     owners_ = out_.pointers;
     for (size_t i = 0; i < file_.args.size(); ++i)
       if (file_.args[i].kind == ArgKind::Buffer)
@@ -103,10 +106,13 @@ private:
                          fmt::format("{} bytes are claimed, {} has {}; claim at least those", bytes,
                                      b.file, contents.bytes.size()));
     std::string name = fmt::format("args[{}]{}{}", i, arg.name.empty() ? "" : " ", arg.name);
-    auto address = memory_.alloc(bytes, name);
+    auto address = b.base ? memory_.allocAt(*b.base, bytes, name) : memory_.alloc(bytes, name);
     if (!address)
-      return file_.error(i, b.bytes ? "size" : "file", address.error().message,
-                         address.error().code);
+      return file_.error(i,
+                         b.base    ? "base"
+                         : b.bytes ? "size"
+                                   : "file",
+                         address.error().message, address.error().code);
     if (!b.fill.empty()) {
       fillPattern(static_cast<uint8_t *>(sim::Memory::host(*address)), bytes, b.fill);
       memory_.define(*address, bytes);

@@ -3,6 +3,7 @@
 #include "runtime/exec/LaunchFile.h"
 #include "runtime/exec/JsonFields.h"
 #include "runtime/launch/File.h"
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -208,7 +209,10 @@ private:
     b.bytes = size ? *size : claim.value_or(0);
     bool file = fields.has("file"), fill = fields.has("fill"), same = fields.has("same_as");
     fields.text("same_as"); // resolved when all names are known
-    if (same && (file || fields.has("size") || fields.has("claim")))
+    readBase(fields, b);
+    if (same && fields.has("base"))
+      fields.wrong("base", "the buffer lies where its owner does; move base there");
+    else if (same && (file || fields.has("size") || fields.has("claim")))
       fields.wrong("same_as", "the buffer has its owner's size and contents; remove file, size and "
                               "claim");
     else if (fields.has("size") && (file || fields.has("claim")))
@@ -223,6 +227,22 @@ private:
       readFill(fields, b);
     b.at = fields.integer("at", 0, maxBuffer).value_or(0);
     readOutput(fields, b);
+  }
+
+  void readBase(Fields &fields, BufferSpec &b) {
+    auto text = fields.text("base");
+    if (!text)
+      return;
+    uint64_t address = 0;
+    const char *digits = text->data() + 2, *end = text->data() + text->size();
+    if (text->size() > 2 && text->starts_with("0x"))
+      if (auto [stop, failed] = std::from_chars(digits, end, address, 16);
+          failed == std::errc() && stop == end) {
+        b.base = address;
+        return;
+      }
+    fields.wrong("base",
+                 fmt::format("\"{}\" is not an address in hex, like \"0x7f0000000000\"", *text));
   }
 
   void readFill(Fields &fields, BufferSpec &b) {

@@ -41,6 +41,7 @@ struct BufferSpec {
   std::string file;             ///< first contents: .npy (its elements) or raw; empty: none
   uint64_t bytes = 0;           ///< 0: as long as the file
   std::vector<uint8_t> fill;    ///< repeated over the whole buffer; empty: uninitialised
+  std::optional<uint64_t> base; ///< where the buffer must lie
   std::optional<size_t> sameAs; ///< the argument that owns the buffer
   uint64_t at = 0;              ///< the kernel's pointer is this many bytes into the buffer
   std::optional<OutputSpec> out;

@@ -78,8 +78,10 @@ std::string CodeObject::tryLaunch(std::array<uint32_t, 3> grid, uint32_t threads
   options.quantum = policy.quantum;
   options.ldsDelay = policy.ldsDelay;
   options.memoryDelay = policy.memoryDelay;
-  if (checker_)
-    options = checker_->watch(options);
+  attune::sim::strict::StrictChecker own;
+  bool print = !checker_ && std::getenv("ATTUNE_AITER_STRICT");
+  if (checker_ || print)
+    options = (print ? own : *checker_).watch(options);
   auto start = std::chrono::steady_clock::now();
   auto stats = simulator_.launch(module_, {.kernel = info_.name,
                                            .grid = grid,
@@ -87,6 +89,8 @@ std::string CodeObject::tryLaunch(std::array<uint32_t, 3> grid, uint32_t threads
                                            .kernarg = args.bytes(),
                                            .options = options});
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  for (const attune::sim::strict::Finding &f : own.findings())
+    std::printf("strict %s %s\n", file_.c_str(), text(f).c_str());
   if (!stats)
     return stats.error().message;
   stats_ = *stats;

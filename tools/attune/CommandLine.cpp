@@ -130,6 +130,10 @@ void addExec(CLI::App &root, ExecArgs &args, Raw &raw) {
   app->add_flag("--timing", args.timing,
                 "Time it by the model of one compute unit (attune profile has more)")
       ->excludes(strict);
+  app->add_option("--trace", args.trace,
+                  "Write what each wave executed and when, by that model, for Perfetto or "
+                  "chrome://tracing")
+      ->excludes(strict);
   app->add_flag("--stats", args.stats, "Count instructions, MFMA and opcodes");
   app->add_flag("--json", args.json, "Print one JSON object");
 }

@@ -2,6 +2,7 @@
 #include "runtime/launch/File.h"
 #include "runtime/sim/timing/Timing.h"
 #include "tools/attune/Findings.h"
+#include "tools/attune/Profile.h"
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
@@ -129,19 +130,28 @@ Result<ExecReport> execute(const ExecArgs &args) {
   sim::strict::StrictChecker checker;
   sim::TimingRecorder recorder;
   sim::RunOptions options = args.strict ? checker.watch(args.options) : args.options;
-  if (args.timing)
+  const bool traced = !args.trace.empty();
+  if (args.timing || traced)
     options.observers = &recorder;
   auto run = exec::run(*code, *file, options);
   if (!run)
     return run.error();
-  ExecReport report{std::move(*file), std::move(*run), {}, {}};
+  ExecReport report{std::move(*file), std::move(*run), {}, {}, {}};
   if (args.strict)
     report.findings = checker.findings();
-  if (args.timing) {
-    auto timing = sim::simulateTiming(recorder);
+  if (args.timing || traced) {
+    auto timing = sim::simulateTiming(recorder, {.params = {}, .timeline = traced});
     if (!timing)
       return timing.error();
-    report.timing = std::move(*timing);
+    if (traced) {
+      std::string text = profileTrace(*timing);
+      const auto *bytes = reinterpret_cast<const uint8_t *>(text.data());
+      if (auto ok = writeFile(args.trace, {bytes, text.size()}); !ok)
+        return ok.error();
+      report.trace = args.trace;
+    }
+    if (args.timing)
+      report.timing = std::move(*timing);
   }
   return report;
 }
@@ -160,6 +170,8 @@ std::string asText(const ExecReport &r, bool stats) {
   text += fmt::format("run     {:.0f} ms on the simulator\n", r.run.runMs);
   for (const exec::Written &w : r.run.outputs)
     text += fmt::format("wrote   {}  {}\n", w.path, w.contents);
+  if (!r.trace.empty())
+    text += fmt::format("wrote   {}  trace for Perfetto\n", r.trace);
   if (stats)
     text += statsText(r.run.stats);
   if (r.findings)
@@ -187,6 +199,8 @@ std::string asJson(const ExecReport &r, bool stats) {
                     {"outputs", ordered_json::array()}};
   for (const exec::Written &w : r.run.outputs)
     json["outputs"].push_back({{"path", w.path}, {"contents", w.contents}});
+  if (!r.trace.empty())
+    json["trace"] = r.trace;
   if (stats)
     json["stats"] = {{"workgroups", r.run.stats.workgroups},
                      {"wave_instructions", r.run.stats.waveInstructions},

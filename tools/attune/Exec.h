@@ -11,6 +11,7 @@ struct ExecArgs {
   std::string codeObject, launch;
   sim::RunOptions options;
   bool stats = false, strict = false, timing = false, json = false; ///< strict or timing, not both
+  std::string trace = {}; ///< file for the timeline of the timing model; not with strict
 };
 
 /// "arrival=latest,schedule=random,quantum=7,seed=3", each key at most once, into `options`.
@@ -21,6 +22,7 @@ struct ExecReport {
   exec::Report run;
   std::optional<std::vector<sim::strict::Finding>> findings; ///< of strict mode
   std::optional<sim::TimingReport> timing;
+  std::string trace; ///< the file written
   bool ok() const { return !findings || findings->empty(); }
 };
 Result<ExecReport> execute(const ExecArgs &);

@@ -1,5 +1,4 @@
 #include "tools/attune/Findings.h"
-#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -14,13 +13,8 @@ constexpr size_t kShown = 20;
 std::string findingsText(const std::vector<sim::strict::Finding> &findings) {
   if (findings.empty())
     return "strict  clean\n";
-  std::string text =
-      fmt::format("strict  {} finding{}\n", findings.size(), findings.size() == 1 ? "" : "s");
-  for (size_t n = 0; n < std::min(kShown, findings.size()); ++n)
-    text += "        " + sim::strict::text(findings[n]) + "\n";
-  if (findings.size() > kShown)
-    text += fmt::format("        and {} more; --json has all\n", findings.size() - kShown);
-  return text;
+  return fmt::format("strict  {} finding{}\n{}", findings.size(), findings.size() == 1 ? "" : "s",
+                     sim::strict::text(findings, kShown, "        ", "; --json has all"));
 }
 
 ordered_json findingsJson(const std::vector<sim::strict::Finding> &findings) {
@@ -37,7 +31,10 @@ ordered_json findingsJson(const std::vector<sim::strict::Finding> &findings) {
                      {"count", f.count},
                      {"message", f.message}};
     if (f.otherWave >= 0)
-      row["conflicts_with"] = {{"wave", f.otherWave}, {"pc", f.otherPc}, {"instruction", f.other}};
+      row["conflicts_with"] = {{"workgroup", f.otherWorkgroup},
+                               {"wave", f.otherWave},
+                               {"pc", f.otherPc},
+                               {"instruction", f.other}};
     if (f.required)
       row["wait_states"] = {{"required", f.required}, {"found", f.found}};
     rows.push_back(std::move(row));

@@ -115,6 +115,17 @@ void Watch::flow(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
     }
 }
 
+/// Lanes in which a source is a defined 0.
+uint64_t Watch::zeroLanes(Wave &w, const Inst &i, unsigned source) {
+  const Operand &o = i.src[source];
+  if (!isVector(o))
+    return !scalar32(w, i, o) && !bitsOf(w, o) ? kAllLanes : 0;
+  uint64_t zero = 0;
+  for (int l = 0; l < kLanes; ++l)
+    zero |= uint64_t(!w.row(o)[l]) << l;
+  return zero & ~lanesOf(w, i, source);
+}
+
 void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
   Cell *cells = boards_[w.id].cells;
   Cell *dst = &cells[f.write[0].first];
@@ -201,6 +212,10 @@ void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
     other.undefined = fromRow(b);
     return;
   }
+  case Flow::Lanes:
+    if (f.zeroes)
+      u &= ~(zeroLanes(w, i, 0) | zeroLanes(w, i, 1));
+    break;
   default:
     break;
   }
@@ -239,6 +254,8 @@ void Watch::flowScalar(Wave &w, const Inst &i, const Facts &f) {
     bool either = m.starts_with("s_or_");
     u = either ? (ua & ub) | (ua & ~b) | (ub & ~a) : ua | ub;
     value = either ? a | b : 0;
+  } else if (m.starts_with("s_mul_") && ((!ua && !a) || (!ub && !b))) {
+    u = 0;
   } else if (f.flow == Flow::ScalarPick && !sccIn) {
     u = w.scc ? ua : ub;
   } else if (f.flow == Flow::SaveExec) {

@@ -179,7 +179,9 @@ void Builder::valu() {
     if (dot && n == last)
       use = Use::DotC;
     if (!vector)
-      use = (lane || put) && n == 1 ? Use::LaneSelect : Use::ScalarValu;
+      use = (lane || put) && n == 1                                   ? Use::LaneSelect
+            : n == 2 && (op_.flags & Carry) && op_.run != vCndmaskB32 ? Use::CarryIn
+                                                                      : Use::ScalarValu;
     read(o, use, n);
   }
   if (op_.flags & ReadsVcc)
@@ -201,6 +203,9 @@ void Builder::valu() {
   f_.crossLane = lane || swap || (i_.flags & Dpp);
   f_.partial = (op_.flags & HalfDst) || m_.starts_with("v_fma_mixlo") ||
                m_.starts_with("v_fma_mixhi") || m_.starts_with("v_cvt_") || (i_.flags & Sdwa);
+  f_.zeroes =
+      !(i_.flags & (Dpp | Sdwa | SourceModified)) &&
+      (m_ == "v_and_b32" || m_ == "v_mul_lo_u32" || m_ == "v_mul_i32_i24" || m_ == "v_mul_u32_u24");
   valuFlow();
 }
 

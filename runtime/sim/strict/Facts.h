@@ -27,6 +27,7 @@ enum class Use : uint8_t {
   MatrixCWar,  ///< VALU overwrites the C of an earlier matrix product
   Memory,      ///< address or data of a memory or LDS instruction
   ScalarValu,  ///< scalar source of a VALU instruction
+  CarryIn,     ///< carry of v_addc, v_subb
   ScalarVmem,  ///< of a vector memory instruction
   LaneSelect,  ///< v_readlane, v_writelane
   DivFmas,     ///< VCC of v_div_fmas
@@ -112,6 +113,7 @@ struct Facts {
   bool allLanes = false;  ///< EXEC does not matter
   bool crossLane = false; ///< a lane may read others
   bool partial = false;   ///< writes part of each dword; the rest may stay undefined
+  bool zeroes = false;    ///< a 0 in either of two sources makes the result 0
   bool store = false;     ///< a memory write or atomic
   bool atomic = false;
   bool device = false;   ///< sc1, or an atomic: coherent with other workgroups

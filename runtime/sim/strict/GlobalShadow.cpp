@@ -165,8 +165,7 @@ void GlobalShadow::update(uint32_t n, uint64_t address, uint32_t bytes, WaveConf
 void GlobalShadow::mergeUnit(Unit &to, const Unit &from, uint32_t offset) const {
   auto lowest = [&](uint32_t (&a)[2], const uint32_t (&b)[2]) {
     uint32_t all[4] = {a[0], a[1], b[0] ? b[0] + offset : 0, b[1] ? b[1] + offset : 0};
-    std::ranges::sort(all, {},
-                             [&](uint32_t n) { return n ? ops_[n].workgroup : ~uint64_t(0); });
+    std::ranges::sort(all, {}, [&](uint32_t n) { return n ? ops_[n].workgroup : ~uint64_t(0); });
     a[0] = all[0];
     a[1] = all[1];
   };

@@ -25,6 +25,16 @@ std::string text(const Finding &f) {
   return s;
 }
 
+std::string text(const std::vector<Finding> &list, size_t limit, std::string_view indent,
+                 std::string_view where) {
+  std::string s;
+  for (size_t n = 0; n < std::min(limit, list.size()); ++n)
+    s += fmt::format("{}{}\n", indent, text(list[n]));
+  if (list.size() > limit)
+    s += fmt::format("{}and {} more{}\n", indent, list.size() - limit, where);
+  return s;
+}
+
 Finding Collector::start(FindingKind kind, const Wave &w, const Inst &i, int lane,
                          const Inst *other, int otherWave) const {
   Finding f;
@@ -153,16 +163,6 @@ std::vector<Finding> StrictChecker::findings() const {
       list.back().count = group.count;
     }
   return list;
-}
-
-std::string StrictChecker::text(size_t limit) const {
-  std::vector<Finding> list = findings();
-  std::string s;
-  for (size_t n = 0; n < std::min(limit, list.size()); ++n)
-    s += strict::text(list[n]) + "\n";
-  if (list.size() > limit)
-    s += fmt::format("and {} more\n", list.size() - limit);
-  return s;
 }
 
 void StrictChecker::clear() {

@@ -63,6 +63,11 @@ struct Finding {
 /// "missing-wait: kernel k, workgroup (0,0,0), wave 1, lane 3, pc 0x14 v_add_f32: ... [n times]"
 std::string text(const Finding &);
 
+/// One such line a finding, at most `limit`, each behind `indent`; then how many more there are,
+/// and `where` the rest is.
+std::string text(const std::vector<Finding> &, size_t limit, std::string_view indent = "",
+                 std::string_view where = "");
+
 class StrictChecker : public ObserverFactory {
 public:
   /// `examples`: findings kept for each kind and pair of instructions.
@@ -78,8 +83,7 @@ public:
 
   /// By kernel, pc, kind. Call between launches.
   std::vector<Finding> findings() const;
-  /// One line a finding, at most `limit`, and a line that says how many more there are.
-  std::string text(size_t limit = 20) const;
+  std::string text(size_t limit = 20) const { return strict::text(findings(), limit); }
   void clear();
 
 private:

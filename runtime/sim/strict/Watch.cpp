@@ -213,7 +213,7 @@ void Watch::hazard(const Wave &w, const Inst &i, const Span &span, unsigned cell
   if (use == Use::DotC && c.producer == Producer::Dot && c.writer->opcode == i.opcode)
     return;
   int64_t required = kHazards[size_t(c.producer)][size_t(use)], found = now - c.writeClock - 1;
-  if (found < required)
+  if (found >= 0 && found < required) // below 0: a swap of a register with itself
     report(w, i, span, cell, c.writer, use, required, found);
 }
 

@@ -56,6 +56,7 @@ private:
   void flowMemory(Wave &, const Inst &, const Facts &, uint64_t lanes);
   void flowExchange(Wave &, const Inst &, uint64_t lanes);
   uint64_t lanesOf(const Wave &, const Inst &, unsigned source, int dword = -1);
+  uint64_t zeroLanes(Wave &, const Inst &, unsigned source);
   uint64_t bitsOf(const Wave &, const Operand &) const;
   void undefinedUse(const Wave &, const Inst &, unsigned cell, uint64_t lanes,
                     std::string_view what);

@@ -25,7 +25,7 @@ ExecArgs vectorAdd() {
     {"kind": "buffer", "size": 512, "fill": "0000803f"}, {"kind": "buffer", "size": 512, "fill": "00000040"},
     {"kind": "buffer", "size": 512, "out": "add.bin"},
     {"kind": "i32", "value": 128}, {"kind": "f32", "value": 1}]})");
-  return {scratchFile("add.co"), scratchFile("add.json"), {}, false, false};
+  return {.codeObject = scratchFile("add.co"), .launch = scratchFile("add.json"), .options = {}};
 }
 
 } // namespace
@@ -77,6 +77,35 @@ TEST_CASE("execute: from files to a report") {
   CHECK(json["stats"]["mfma_instructions"] == 0);
   CHECK(json["outputs"][0]["contents"] == "512 bytes");
   CHECK_FALSE(nlohmann::json::parse(asJson(*report, false)).contains("stats"));
+}
+
+TEST_CASE("execute: a trace has every instruction of every wave that was timed, in order") {
+  ExecArgs args = vectorAdd();
+  args.trace = scratchFile("add.trace.json");
+  auto report = execute(args);
+  REQUIRE(report);
+  CHECK_FALSE(report->timing); // nobody asked
+  CHECK_THAT(asText(*report, false), Contains("add.trace.json  trace for Perfetto"));
+  CHECK(nlohmann::json::parse(asJson(*report, false))["trace"] == args.trace);
+  auto bytes = readFile(args.trace);
+  REQUIRE(bytes);
+  auto trace = nlohmann::json::parse(*bytes);
+  CHECK(trace["otherData"]["kernel"] == "k");
+  std::map<int, std::vector<nlohmann::json>> issued;
+  for (const auto &event : trace["traceEvents"])
+    if (event.value("cat", "") == "issue")
+      issued[event["tid"]].push_back(event);
+  REQUIRE(issued.size() == 1); // workgroup 0 runs on the compute unit that is modelled, 1 elsewhere
+  const auto &wave = issued.begin()->second;
+  CHECK(wave.size() == report->run.stats.waveInstructions / 2);
+  CHECK(wave.front()["args"]["pc"] == "0x0");
+  CHECK(wave.back()["name"] == "s_endpgm");
+  for (size_t n = 1; n < wave.size(); ++n)
+    CHECK(wave[n]["ts"] > wave[n - 1]["ts"]);
+  args.trace = "/no/such/folder/trace.json";
+  auto refused = execute(args);
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, Contains("/no/such/folder/trace.json"));
 }
 
 TEST_CASE("execute: every policy gives the same bytes; a budget stops a kernel") {

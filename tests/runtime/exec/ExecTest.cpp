@@ -2,6 +2,7 @@
 // and code object are known.
 #include "runtime/exec/Exec.h"
 #include "runtime/launch/Npz.h"
+#include "runtime/sim/AddressSpace.h"
 #include "tests/runtime/exec/Kernels.h"
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -133,6 +134,49 @@ TEST_CASE("exec: a buffer claims 6 GiB and touches a page at 5 GiB") {
   CHECK_THAT(refusal(object, parsed(launchText(R"({"kind": "buffer", "claim": 6442450944,
       "name": "sparse"}, {"kind": "u64", "value": 6442450944})"))),
              Contains("0 bytes past the end of args[0] sparse"));
+}
+
+TEST_CASE("exec: a buffer at an address of the file's choice") {
+  // Found free a moment ago: 64 MiB in the middle of a gap of 1 GiB.
+  uint64_t gap = *sim::nearestFreeRange(uint64_t(1) << 44, uint64_t(1) << 30);
+  uint64_t base = gap + (uint64_t(1) << 29);
+  auto placed = [&](uint64_t at) {
+    return fmt::format(R"({{"kind": "buffer", "size": 400, "fill": "0000803f", "base": "{:#x}"}})",
+                       at);
+  };
+  std::string text = R"({"grid": [1], "block": [64], "args": [)" + placed(base) + R"(,
+    {"kind": "buffer", "size": 400, "fill": "00000040"},
+    {"kind": "buffer", "size": 400, "out": "placed.bin"},
+    {"kind": "i32", "value": 64}, {"kind": "f32", "value": 1}]})";
+  {
+    sim::Memory memory;
+    auto prepared = exec::prepare(memory, parsed(text));
+    REQUIRE(prepared);
+    CHECK(prepared->pointers[0].address == base);
+    uint64_t inKernarg = 0;
+    std::memcpy(&inKernarg, prepared->kernarg.data(), 8);
+    CHECK(inKernarg == base);
+    auto second = exec::prepare(memory, parsed(text)); // the first one lies there
+    REQUIRE_FALSE(second);
+    CHECK_THAT(second.error().message,
+               Contains(fmt::format("args[0].base: {:#x} is taken; nearest free: 0x", base)));
+    uint64_t nearest =
+        std::stoull(second.error().message.substr(second.error().message.rfind("0x")), nullptr, 16);
+    CHECK(nearest % 4096 == 0);
+    CHECK(std::max(nearest, base) - std::min(nearest, base) < (8u << 20));
+    CHECK(memory.allocAt(nearest, 400)); // it is
+  }
+  REQUIRE(exec::run(addObject(), parsed(text), {}));
+  auto out = readFile(scratchFile("placed.bin"));
+  REQUIRE(out);
+  float first = 0;
+  std::memcpy(&first, out->data(), 4);
+  CHECK(first == 3);
+  CHECK_THAT(refusal(placed(base + 1)),
+             Contains(fmt::format("args[0].base: {:#x} is not a multiple of 4096", base + 1)) &&
+                 Contains(fmt::format("nearest: {:#x}", base)));
+  CHECK_THAT(refusal(placed(4096)), Contains("nearest: 0x200000"));
+  CHECK_THAT(refusal(placed(uint64_t(1) << 60)), Contains("args[0].base"));
 }
 
 TEST_CASE("exec: a file at the start of a larger claim") {

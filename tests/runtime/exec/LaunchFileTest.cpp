@@ -177,8 +177,8 @@ TEST_CASE("launch file: wrong buffers") {
            Wrong{R"({"kind": "buffer", "file": ""})",
                  "args[0].file: \"\" is not a non-empty string"},
            Wrong{R"({"kind": "buffer", "size": 4, "value": 3})",
-                 "args[0].value: unknown key; an argument of kind buffer has: at, claim, dtype, "
-                 "file, fill, "
+                 "args[0].value: unknown key; an argument of kind buffer has: at, base, claim, "
+                 "dtype, file, fill, "
                  "kind, name, offset, out, same_as, shape, size"},
            Wrong{R"({"kind": "buffer", "size": 4, "fill": 256})",
                  "args[0].fill: 256 is not a byte"},
@@ -188,6 +188,14 @@ TEST_CASE("launch file: wrong buffers") {
                  "args[0].fill: a pattern of 3 bytes does not divide the size, 4"},
            Wrong{R"({"kind": "buffer", "claim": 4, "fill": 0})",
                  "args[0].fill: fill goes with size"},
+           Wrong{R"({"kind": "buffer", "size": 4, "base": 4096})",
+                 "args[0].base: 4096 is not a non-empty string"},
+           Wrong{R"({"kind": "buffer", "size": 4, "base": "7f00"})",
+                 "args[0].base: \"7f00\" is not an address in hex, like \"0x7f0000000000\""},
+           Wrong{R"({"kind": "buffer", "size": 4, "base": "0x7g"})",
+                 "args[0].base: \"0x7g\" is not an address in hex"},
+           Wrong{R"({"kind": "buffer", "size": 4, "base": "0x1ffffffffffffffff"})",
+                 "args[0].base: \"0x1ffffffffffffffff\" is not an address"},
            Wrong{R"({"kind": "buffer", "size": 4, "dtype": "f32"})",
                  "args[0].dtype: describes the output file; add \"out\""},
            Wrong{R"({"kind": "buffer", "size": 4, "shape": [1]})",
@@ -208,6 +216,8 @@ TEST_CASE("launch file: wrong buffers") {
                  "args[0].same_as: \"a\" is not the name"},
            Wrong{R"({"kind": "i32", "value": 3, "name": "n"}, {"kind": "buffer", "same_as": "n"})",
                  "args[1].same_as: \"n\" is not the name of a buffer"},
+           Wrong{R"({"kind": "buffer", "same_as": "a", "base": "0x1000"})",
+                 "args[0].base: the buffer lies where its owner does"},
            Wrong{R"({"kind": "buffer", "size": 4, "same_as": "a"})",
                  "args[0].same_as: the buffer has its owner's size"},
        }) {
