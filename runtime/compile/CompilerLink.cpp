@@ -22,7 +22,9 @@ fs::path ownFolder() {
   if (!dladdr(reinterpret_cast<const void *>(&ownFolder), &info) || !info.dli_fname)
     return {};
   std::error_code failed;
-  return fs::canonical(info.dli_fname, failed).parent_path();
+  // Of the executable the loader knows argv[0] alone, which is no path where PATH found it.
+  const bool isPath = std::string_view(info.dli_fname).find('/') != std::string_view::npos;
+  return fs::canonical(isPath ? info.dli_fname : "/proc/self/exe", failed).parent_path();
 }
 
 std::string variable(const char *name) {
