@@ -1,6 +1,7 @@
 #include "runtime/abi/SharedLibrary.h"
 #include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <link.h>
 #include <vector>
@@ -42,6 +43,17 @@ Result<SharedLibrary> SharedLibrary::open(const std::string &file, const char *v
                            fmt::join(names, ", "),
                            fromVariable ? fmt::format(" (from {})", variable) : "", variable,
                            reasons)};
+}
+
+std::string folderOfCode(const void *code) {
+  Dl_info info;
+  if (!dladdr(code, &info) || !info.dli_fname)
+    return {};
+  std::error_code failed;
+  // Of the executable the loader knows argv[0] alone, which is no path where PATH found it.
+  const bool isPath = std::string_view(info.dli_fname).find('/') != std::string_view::npos;
+  return std::filesystem::canonical(isPath ? info.dli_fname : "/proc/self/exe", failed)
+      .parent_path();
 }
 
 } // namespace attune

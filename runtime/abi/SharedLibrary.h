@@ -28,4 +28,7 @@ private:
   std::string path_;
 };
 
+/// The folder of the library or executable that holds `code`, a function's address; "" if unknown.
+std::string folderOfCode(const void *code);
+
 } // namespace attune

@@ -78,14 +78,10 @@ Result<ContextOptions> contextOptionsFromEnvironment() {
 }
 
 Result<std::shared_ptr<Context>> Context::create(ContextOptions options) {
-  Result<std::unique_ptr<Device>> device = openDevice(options.device);
+  Result<std::unique_ptr<Device>> device =
+      openDevice(options.device, {.threads = options.simThreads});
   if (!device)
     return device.error();
-  if ((*device)->name() == "sim" && options.simThreads) { // again, now that it is known to be it
-    device = openSimDevice({.threads = options.simThreads});
-    if (!device)
-      return device.error();
-  }
   return create(std::move(options), std::move(*device));
 }
 
@@ -151,22 +147,19 @@ Result<cache::Key> Context::key(const ParsedSpec &spec, const Knobs &knobs) {
   return kernelKey(spec.model, arch_, knobs, *identity);
 }
 
-Result<cache::KernelRef> Context::findOrBuild(const ParsedSpec &spec, const Knobs &knobs,
-                                              const cache::Key &key) {
-  return cache_.getOrBuild(key, [&]() -> Result<KernelImage> {
-    Result<KernelImage> image = compiler_.compile(requestFor(spec, knobs));
-    if (image && image->sidecar.specDigest != spec.model.digest)
-      return Error{ErrorCode::Internal,
-                   spec.model.fileName + ": the compiler answered for another spec"};
-    return image;
-  });
+Result<KernelImage> Context::compile(const ParsedSpec &spec, const Knobs &knobs) {
+  Result<KernelImage> image = compiler_.compile(requestFor(spec, knobs));
+  if (image && image->sidecar.specDigest != spec.model.digest)
+    return Error{ErrorCode::Internal,
+                 spec.model.fileName + ": the compiler answered for another spec"};
+  return image;
 }
 
 Result<cache::KernelRef> Context::image(const ParsedSpec &spec, const Knobs &knobs) {
   Result<cache::Key> wanted = key(spec, knobs);
   if (!wanted)
     return wanted.error();
-  return findOrBuild(spec, knobs, *wanted);
+  return cache_.getOrBuild(*wanted, [&] { return compile(spec, knobs); });
 }
 
 void Context::addBundle(bundle::Bundle bundle) {
@@ -204,13 +197,6 @@ Result<cache::KernelRef> Context::fromBundles(const cache::Key &key) const {
     return std::make_shared<const KernelImage>(std::move(entry->image));
   }
   return cache::KernelRef();
-}
-
-Result<cache::KernelRef> Context::withoutBuilding(const cache::Key &key, bool hasCompiler) {
-  if (hasCompiler)
-    if (cache::KernelRef image = cache_.lookup(key))
-      return image;
-  return fromBundles(key);
 }
 
 Error Context::missing(Error error, const cache::Key &key) const {
@@ -266,55 +252,60 @@ KernelPtr Context::meanwhile(const std::string &wish, const cache::Key &key) {
   return meanwhile_.emplace(wish, found).first->second;
 }
 
-Result<KernelPtr> Context::kernel(const ParsedSpec &spec, const Knobs &knobs) {
-  const std::string wish = wishOf(spec.model, knobs);
+Result<KernelPtr> Context::finished(const ParsedSpec &spec, const Knobs &knobs,
+                                    const std::string &wish, std::optional<cache::Key> &unbuilt) {
   if (KernelPtr loaded = find(wish))
     return loaded;
   std::optional<Error> noCompiler;
   Result<cache::Key> wanted = keyOrUnbuilt(spec, knobs, noCompiler);
   if (!wanted)
     return wanted.error();
-  Result<cache::KernelRef> image = withoutBuilding(*wanted, !noCompiler);
-  if (!image)
-    return image.error();
-  if (!*image) {
-    if (noCompiler)
-      return missing(*noCompiler, *wanted);
-    image = findOrBuild(spec, knobs, *wanted);
-    if (!image)
-      return image.error().code == ErrorCode::NotFound ? missing(image.error(), *wanted)
-                                                       : image.error();
+  cache::KernelRef image = noCompiler ? nullptr : cache_.lookup(*wanted);
+  if (!image) {
+    Result<cache::KernelRef> bundled = fromBundles(*wanted);
+    if (!bundled)
+      return bundled.error();
+    image = *bundled;
   }
-  return keep(wish, *image, wanted->digest());
+  if (image)
+    return keep(wish, image, wanted->digest());
+  if (noCompiler)
+    return missing(*noCompiler, *wanted);
+  unbuilt = std::move(*wanted);
+  return KernelPtr();
+}
+
+Result<KernelPtr> Context::kernel(const ParsedSpec &spec, const Knobs &knobs) {
+  const std::string wish = wishOf(spec.model, knobs);
+  std::optional<cache::Key> unbuilt;
+  Result<KernelPtr> kernel = finished(spec, knobs, wish, unbuilt);
+  if (!unbuilt)
+    return kernel;
+  Result<cache::KernelRef> image =
+      cache_.buildAfterLookup(*unbuilt, [&] { return compile(spec, knobs); });
+  if (image)
+    return keep(wish, *image, unbuilt->digest());
+  return image.error().code == ErrorCode::NotFound ? missing(image.error(), *unbuilt)
+                                                   : image.error();
 }
 
 Result<Context::Soon> Context::kernelSoon(const ParsedSpec &spec, const Knobs &knobs) {
   const std::string wish = wishOf(spec.model, knobs);
-  if (KernelPtr loaded = find(wish))
-    return Soon{loaded};
-  std::optional<Error> noCompiler;
-  Result<cache::Key> wanted = keyOrUnbuilt(spec, knobs, noCompiler);
-  if (!wanted)
-    return wanted.error();
-  Result<cache::KernelRef> image = withoutBuilding(*wanted, !noCompiler);
-  if (!image)
-    return image.error();
-  if (*image) {
-    Result<KernelPtr> kernel = keep(wish, *image, wanted->digest());
-    if (!kernel)
-      return kernel.error();
+  std::optional<cache::Key> unbuilt;
+  Result<KernelPtr> kernel = finished(spec, knobs, wish, unbuilt);
+  if (!kernel)
+    return kernel.error();
+  if (!unbuilt)
     return Soon{*kernel};
-  }
-  if (noCompiler)
-    return missing(*noCompiler, *wanted);
   Result<void> started =
-      background_.start(wish, [this, spec, knobs, key = *wanted]() -> Result<void> {
-        Result<cache::KernelRef> built = findOrBuild(spec, knobs, key);
+      background_.start(wish, [this, spec, knobs, key = *unbuilt]() -> Result<void> {
+        Result<cache::KernelRef> built =
+            cache_.buildAfterLookup(key, [&] { return compile(spec, knobs); });
         return built ? Result<void>() : Result<void>(built.error());
       });
   if (!started)
     return started.error();
-  return Soon{meanwhile(wish, *wanted), true};
+  return Soon{meanwhile(wish, *unbuilt), true};
 }
 
 } // namespace attune

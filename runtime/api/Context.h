@@ -121,10 +121,12 @@ private:
   Result<cache::Key> keyOrUnbuilt(const ParsedSpec &, const Knobs &,
                                   std::optional<Error> &noCompiler);
   Result<cache::KernelRef> fromBundles(const cache::Key &) const; ///< null: none has it
-  Result<cache::KernelRef> withoutBuilding(const cache::Key &, bool hasCompiler);
+  /// The kernel, if it is loaded, cached or bundled; else null, and `unbuilt` is what to compile.
+  Result<KernelPtr> finished(const ParsedSpec &, const Knobs &, const std::string &wish,
+                             std::optional<cache::Key> &unbuilt);
   Error missing(Error, const cache::Key &) const; ///< with the nearest kernel of the bundles
   KernelPtr meanwhile(const std::string &wish, const cache::Key &);
-  Result<cache::KernelRef> findOrBuild(const ParsedSpec &, const Knobs &, const cache::Key &);
+  Result<KernelImage> compile(const ParsedSpec &, const Knobs &);
   CompileRequest requestFor(const ParsedSpec &, const Knobs &) const;
 
   const ContextOptions options_;

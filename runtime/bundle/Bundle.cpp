@@ -210,13 +210,20 @@ Result<std::vector<uint8_t>> Bundle::object(const Record &r) const {
   return std::move(*code);
 }
 
+Result<Sidecar> Bundle::sidecarOf(const Record &record) const {
+  auto sidecar = sidecarFromJson(record.sidecar);
+  if (!sidecar)
+    return damaged(fmt::format("{}: {}", record.label, sidecar.error().message));
+  return sidecar;
+}
+
 Result<Entry> Bundle::load(uint32_t kernel) const {
   auto found = record(kernel);
   if (!found)
     return found.error();
-  auto sidecar = sidecarFromJson(found->sidecar);
+  auto sidecar = sidecarOf(*found);
   if (!sidecar)
-    return damaged(fmt::format("{}: {}", found->label, sidecar.error().message));
+    return sidecar.error();
   auto code = object(*found);
   if (!code)
     return code.error();
@@ -227,9 +234,9 @@ Result<Summary> Bundle::describe(uint32_t kernel) const {
   auto found = record(kernel);
   if (!found)
     return found.error();
-  auto sidecar = sidecarFromJson(found->sidecar);
+  auto sidecar = sidecarOf(*found);
   if (!sidecar)
-    return damaged(fmt::format("{}: {}", found->label, sidecar.error().message));
+    return sidecar.error();
   const auto row = at<ObjectRow>(Tables(kernels_, objects_).objectRows +
                                  uint64_t(found->row.object) * sizeof(ObjectRow));
   return Summary{.digest = hexOf(found->row.key),

@@ -89,6 +89,7 @@ private:
   template <class T> T at(uint64_t offset) const;
   KernelRow row(uint32_t kernel) const;
   Result<Record> record(uint32_t kernel) const;
+  Result<Sidecar> sidecarOf(const Record &) const;
   Result<std::vector<uint8_t>> object(const Record &) const;
 
   std::shared_ptr<const void> mapping_; ///< keeps an opened file mapped

@@ -76,7 +76,15 @@ Result<KernelRef> Cache::getOrBuild(const Key &key, const Build &build) {
     ++count_.memoryHits;
     return kernel;
   }
-  return memory_.findOrRun(key.digest(), [&] { return loadOrBuild(key, build); });
+  return memory_.findOrRun(key.digest(), [&]() -> Result<KernelRef> {
+    if (KernelRef kernel = loadFromLayers(key))
+      return kernel;
+    return buildMissing(key, build);
+  });
+}
+
+Result<KernelRef> Cache::buildAfterLookup(const Key &key, const Build &build) {
+  return memory_.findOrRun(key.digest(), [&] { return buildMissing(key, build); });
 }
 
 KernelRef Cache::lookup(const Key &key) {
@@ -88,9 +96,7 @@ KernelRef Cache::lookup(const Key &key) {
   return kernel;
 }
 
-Result<KernelRef> Cache::loadOrBuild(const Key &key, const Build &build) {
-  if (KernelRef kernel = loadFromLayers(key))
-    return kernel;
+Result<KernelRef> Cache::buildMissing(const Key &key, const Build &build) {
   ++count_.misses;
   if (!options_.mayBuild && !remote_)
     return forbidden(key);

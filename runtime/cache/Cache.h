@@ -60,6 +60,8 @@ public:
   /// A kernel that memory or a directory has, or null: never builds, never waits and asks no shared
   /// store, for callers that have another kernel to run meanwhile.
   KernelRef lookup(const Key &);
+  /// getOrBuild() for a key that lookup() has just missed: looks into no directory a second time.
+  Result<KernelRef> buildAfterLookup(const Key &, const Build &);
 
   Counters counters() const;
   uint64_t memoryBytes() const { return memory_.bytes(); } ///< of kernels kept in memory
@@ -85,7 +87,7 @@ private:
   KernelRef judge(Entry, bool counting);
   KernelRef loadFrom(const Directory &, const Key &, bool counting);
   KernelRef loadFromLayers(const Key &);
-  Result<KernelRef> loadOrBuild(const Key &, const Build &);
+  Result<KernelRef> buildMissing(const Key &, const Build &);
   Result<KernelRef> buildUnderLease(const Key &, const Build &);
   KernelRef lookLonger(const Key &);
   Result<KernelRef> fetchOrBuild(const Key &, const Build &, Lease *); ///< a lease, if one is held

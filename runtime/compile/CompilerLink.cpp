@@ -1,4 +1,5 @@
 #include "runtime/compile/CompilerLink.h"
+#include "runtime/abi/SharedLibrary.h"
 #include "runtime/compile/ChildProcess.h"
 #include "runtime/compile/ElfNotes.h"
 #include <charconv>
@@ -15,17 +16,6 @@ namespace fs = std::filesystem;
 
 constexpr auto libraryName = "libattune-compiler.so", workerName = "attune-compile-worker",
                entryName = "attune_compile_v1";
-
-/// The folder of the file that holds this code.
-fs::path ownFolder() {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<const void *>(&ownFolder), &info) || !info.dli_fname)
-    return {};
-  std::error_code failed;
-  // Of the executable the loader knows argv[0] alone, which is no path where PATH found it.
-  const bool isPath = std::string_view(info.dli_fname).find('/') != std::string_view::npos;
-  return fs::canonical(isPath ? info.dli_fname : "/proc/self/exe", failed).parent_path();
-}
 
 std::string variable(const char *name) {
   const char *value = std::getenv(name);
@@ -107,7 +97,7 @@ Result<std::string> CompilerLink::libraryPath() const {
                                                   "must be the path of {}",
                                                   options_.library, libraryName)};
   }
-  const fs::path own = ownFolder();
+  const fs::path own = folderOfCode(reinterpret_cast<const void *>(&variable));
   const std::vector<std::string> places{own / libraryName, own / "../lib" / libraryName,
                                         own / "../../lib" / libraryName}; // a build's tools/attune
   std::error_code ignored;

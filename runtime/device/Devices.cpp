@@ -25,12 +25,12 @@ std::optional<int> ordinalOf(std::string_view name) {
   return whole ? std::optional(ordinal) : std::nullopt;
 }
 
-Result<std::unique_ptr<Device>> openBest() {
+Result<std::unique_ptr<Device>> openBest(const sim::RunOptions &simulator) {
   DeviceList list = listDevices();
   for (const DeviceInfo &device : list.devices)
     if (device.name.starts_with(hipPrefix) && device.target.processor == simTarget().processor)
       return makeHipDevice(*ordinalOf(device.name));
-  return openSimDevice();
+  return openSimDevice(simulator);
 }
 
 } // namespace
@@ -40,15 +40,16 @@ const TargetId &simTarget() {
   return id;
 }
 
-Result<std::unique_ptr<Device>> openDevice(std::string_view name) {
+Result<std::unique_ptr<Device>> openDevice(std::string_view name,
+                                           const sim::RunOptions &simulator) {
   const char *variable = std::getenv("ATTUNE_DEVICE");
   bool fromVariable = name.empty() && variable && *variable;
   if (fromVariable)
     name = variable;
   if (name.empty() || name == "auto")
-    return openBest();
+    return openBest(simulator);
   if (name == "sim")
-    return openSimDevice();
+    return openSimDevice(simulator);
   if (name == "hip")
     return makeHipDevice(0);
   if (name.starts_with(hipPrefix))

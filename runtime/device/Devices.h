@@ -7,14 +7,16 @@
 #pragma once
 #include "runtime/device/Device.h"
 #include "runtime/device/DeviceInfo.h"
+#include "runtime/sim/Simulator.h"
 #include <string_view>
 
 namespace attune {
 
-/// An empty name is that of ATTUNE_DEVICE, which unset or empty is "auto".
-/// Errors: InvalidArgument for a name that is none; those of makeHipDevice for "hip". "auto" fails
-/// only if there is a gfx950 and it cannot be opened.
-Result<std::unique_ptr<Device>> openDevice(std::string_view name = "");
+/// The options are the simulator's, if that is what opens. An empty name is that of ATTUNE_DEVICE,
+/// which unset or empty is "auto". Errors: InvalidArgument for a name that is none; those of
+/// makeHipDevice for "hip". "auto" fails only if there is a gfx950 and it cannot be opened.
+Result<std::unique_ptr<Device>> openDevice(std::string_view name = "",
+                                           const sim::RunOptions & = {});
 
 struct DeviceList {
   std::vector<DeviceInfo> devices; ///< the simulator last: there is always one

@@ -1,5 +1,6 @@
 // libattune's way to the simulator: a library of its own beside it, loaded for a context on the
 // simulator and by nobody else, so that a server with GPUs carries none of it (docs/adr/013).
+#include "runtime/abi/SharedLibrary.h"
 #include "runtime/device/SimDevice.h"
 #include <dlfcn.h>
 #include <filesystem>
@@ -13,11 +14,8 @@ using Entry = Device *(*)(const sim::RunOptions *);
 
 /// The path beside the file that holds this code.
 std::string libraryPath() {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<const void *>(&libraryPath), &info) || !info.dli_fname)
-    return libraryName;
-  std::error_code failed;
-  return std::filesystem::canonical(info.dli_fname, failed).parent_path() / libraryName;
+  const auto *here = reinterpret_cast<const void *>(&libraryPath);
+  return std::filesystem::path(folderOfCode(here)) / libraryName;
 }
 
 } // namespace

@@ -93,6 +93,10 @@ Result<CallPlan> planCall(const Sidecar &sidecar, AttentionCall call) {
   plan.dense = problem.qStorage == Storage::Dense;
   call.cuSeqlensQ = call.cuSeqlensK = plan.dense ? 0 : anywhere;
 
+  if (sidecar.kernel.workspaceBytes != 0)
+    return Error{ErrorCode::Unsupported,
+                 fmt::format("kernel {}: needs {} bytes of workspace; this version passes none",
+                             sidecar.kernel.name, sidecar.kernel.workspaceBytes)};
   Result<LaunchPlan> launch = planLaunch(sidecar, call);
   if (!launch)
     return launch.error();
@@ -103,7 +107,6 @@ Result<CallPlan> planCall(const Sidecar &sidecar, AttentionCall call) {
   plan.dims = launch->dims;
   plan.kernarg = std::move(launch->kernarg);
   plan.empty = launch->empty;
-  plan.workspaceBytes = sidecar.kernel.workspaceBytes;
   plan.names = namesOf(problem);
   const std::vector<int64_t> &q = call.q.shape, &k = call.k.shape;
   plan.bounds = plan.dense ? RunBounds{q[0], q[1], q[0] * q[1], k[0] * k[1]}

@@ -40,8 +40,7 @@ struct CallPlan {
   std::vector<uint8_t> kernarg; ///< with zeros in the holes
   std::vector<Hole> holes;
   std::vector<std::string> names; ///< of the pointers, for messages
-  uint64_t workspaceBytes = 0;
-  bool empty = false; ///< nothing to launch
+  bool empty = false;             ///< nothing to launch
   bool dense = true;
   RunBounds bounds; ///< that it was made for
 

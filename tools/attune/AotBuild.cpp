@@ -160,8 +160,9 @@ Result<void> emitNinja(const AotBuild &args, const std::vector<AotJob> &jobs) {
   auto bytes = reinterpret_cast<const uint8_t *>(text->data());
   if (auto ok = writeFile(args.output.path, {bytes, text->size()}); !ok)
     return ok;
-  fmt::print("{} kernels -> {}; run ninja -C {}\n", jobs.size(), args.output.path,
-             std::filesystem::absolute(args.output.path).parent_path().string());
+  const auto path = std::filesystem::absolute(args.output.path);
+  fmt::print("{} kernels -> {}; run ninja -C {} -f {}\n", jobs.size(), args.output.path,
+             path.parent_path().string(), path.filename().string());
   return {};
 }
 

@@ -14,27 +14,16 @@ using namespace attune::testing;
 
 namespace {
 
-class NullDevice final : public Device {
+/// Counts launches without a lock or an allocation.
+class NullDevice final : public CountingDevice {
 public:
-  uint64_t launches = 0, lastQ = 0;
-  std::string name() const override { return "null"; }
-  std::string arch() const override { return "gfx950"; }
-  Result<DevicePtr> alloc(uint64_t) override { return DevicePtr(4096); }
-  void free(DevicePtr) override {}
-  Result<void> copyIn(DevicePtr, const void *, uint64_t) override { return {}; }
-  Result<void> copyOut(void *, DevicePtr, uint64_t) override { return {}; }
-  Result<ModuleHandle> load(std::span<const uint8_t>) override { return ModuleHandle(1); }
-  void unload(ModuleHandle) override {}
-  Result<KernelHandle> kernel(ModuleHandle, const std::string &) override {
-    return KernelHandle(1);
-  }
+  uint64_t count = 0, lastQ = 0;
   Result<void> launch(KernelHandle, const LaunchDims &, std::span<const uint8_t> args,
                       void *) override {
-    ++launches;
+    ++count;
     std::memcpy(&lastQ, args.data(), sizeof lastQ);
     return {};
   }
-  Result<void> synchronize(void *) override { return {}; }
 };
 
 template <class Body> double nanoseconds(uint64_t times, Body body) {
@@ -88,7 +77,7 @@ int main(int argc, char **argv) {
     if (attune_run(&plan, &pointers, nullptr) != ATTUNE_OK)
       std::exit(wrong(attune_last_error()));
   });
-  if (device->launches != times || device->lastQ != pointers.q)
+  if (device->count != times || device->lastQ != pointers.q)
     return wrong("not every run was launched with its pointers");
   fmt::print("kernel looked up in memory   {:6.0f} ns\n"
              "plan filled in and launched  {:6.0f} ns\n"

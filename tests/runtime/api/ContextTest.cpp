@@ -49,6 +49,22 @@ TEST_CASE("A kernel is compiled once: then it is loaded, in memory, on disk") {
   CHECK(second->cache().counters().diskHits == 1);
 }
 
+TEST_CASE("A damaged entry is read once, counted once and built anew") {
+  useFakeCompiler();
+  TempDir dir;
+  REQUIRE(contextOf(optionsFor(dir.path()))->kernel(specOf("a"), {}));
+  auto context = contextOf(optionsFor(dir.path()));
+  const std::string path =
+      context->cache().directory()->entryPath((*context->key(specOf("a"), {})).digest());
+  std::ofstream(path, std::ios::app) << "x";
+  REQUIRE(context->kernel(specOf("a"), {}));
+  const cache::Counters counters = context->cache().counters();
+  CHECK(counters.corrupt == 1);
+  CHECK(counters.misses == 1);
+  CHECK(counters.builds == 1);
+  CHECK(compiles() == 2);
+}
+
 TEST_CASE("A process whose kernels are on disk never loads the compiler") {
   useFakeCompiler();
   TempDir dir;

@@ -130,6 +130,15 @@ TEST_CASE("Addresses that a kernel would follow must be there and aligned") {
   CHECK(bound(*plan, at));
 }
 
+TEST_CASE("A kernel that needs a workspace is refused: nothing would pass it") {
+  Sidecar sidecar = testing::sidecar(Storage::Dense);
+  sidecar.kernel.workspaceBytes = 64;
+  auto refused = planCall(sidecar, denseShapes(1, 2, 3));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Unsupported);
+  CHECK_THAT(refused.error().message, Contains("64 bytes of workspace"));
+}
+
 TEST_CASE("Nothing to do is a plan too") {
   Result<CallPlan> plan = planCall(testing::sidecar(Storage::Varlen), varlenShapes(0, 0, 0, 0));
   REQUIRE(plan);
