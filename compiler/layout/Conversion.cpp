@@ -19,10 +19,10 @@ namespace {
 
 constexpr int maxSwaps = 3;
 
-class Search {
+class MoveSearch {
 public:
   /// `move`: packed (register, lane) of each value to the packed place where it has to be.
-  Search(LinearLayout move)
+  MoveSearch(LinearLayout move)
       : move_(std::move(move)), registerBits_(move_.inBits("register")),
         laneBits_(move_.inBits("lane")), goal_(gf2::transpose(move_.columns(), move_.outBits())) {}
 
@@ -249,7 +249,8 @@ Result<Conversion> findConversion(const LinearLayout &from, const LinearLayout &
           .sublayout({"register", "lane", "wave"}, {"register", "lane", "wave"});
   const ConversionStep lds = ldsStep(from.inSize("register"), from.inSize("wave"));
   if (wavesStay(move)) {
-    Conversion inWave = Search(move.sublayout({"register", "lane"}, {"register", "lane"})).run();
+    Conversion inWave =
+        MoveSearch(move.sublayout({"register", "lane"}, {"register", "lane"})).run();
     if (inWave.clocks() <= lds.clocks)
       return inWave;
   }

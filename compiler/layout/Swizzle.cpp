@@ -14,9 +14,9 @@ constexpr int bankChunkBits = 4;
 /// Looking further up than 32 rows is of no use: an instruction spans no more.
 constexpr int maxRowBits = 5;
 
-class Search {
+class SwizzleSearch {
 public:
-  Search(int rowBytes, const std::vector<LdsReader> &readers) : rowBytes_(rowBytes) {
+  SwizzleSearch(int rowBytes, const std::vector<LdsReader> &readers) : rowBytes_(rowBytes) {
     for (const LdsReader &r : readers)
       readers_.push_back(expand(r));
     const int chunkBits =
@@ -84,7 +84,8 @@ private:
 } // namespace
 
 SwizzleChoice findSwizzle(int rowBytes, int rows, const std::vector<LdsReader> &readers) {
-  return Search(rowBytes, readers).run(std::min(std::countr_zero(unsigned(rows)), maxRowBits));
+  return SwizzleSearch(rowBytes, readers)
+      .run(std::min(std::countr_zero(unsigned(rows)), maxRowBits));
 }
 
 } // namespace attune::layout

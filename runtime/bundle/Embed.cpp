@@ -1,5 +1,6 @@
 // Seven sections of ELF, and lines of numbers.
 #include "runtime/bundle/Embed.h"
+#include "runtime/bundle/Format.h"
 #include <algorithm>
 #include <cstring>
 #include <elf.h>
@@ -31,11 +32,6 @@ Result<void> checkSymbol(std::string_view symbol) {
       fmt::format("symbol \"{}\": a name of C is made of letters, digits and '_', and does "
                   "not begin with a digit",
                   symbol)};
-}
-
-template <class T> void put(Bytes &out, const T &value) {
-  const auto *first = reinterpret_cast<const uint8_t *>(&value);
-  out.insert(out.end(), first, first + sizeof(T));
 }
 
 /// A string table: names with their offsets.

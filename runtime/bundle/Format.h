@@ -26,6 +26,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace attune::bundle {
 
@@ -79,6 +80,13 @@ constexpr uint64_t mostKernels = uint64_t(1) << 24, mostObjectBytes = uint64_t(1
 
 inline std::string_view textOf(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+/// The bytes of a row, at the end of `out`.
+template <class T> void put(std::vector<uint8_t> &out, const T &row) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto *first = reinterpret_cast<const uint8_t *>(&row);
+  out.insert(out.end(), first, first + sizeof(T));
 }
 
 RawDigest digestOf(std::string_view bytes);

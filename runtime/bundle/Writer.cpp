@@ -14,12 +14,6 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-template <class T> void put(Bytes &out, const T &value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  const auto *first = reinterpret_cast<const uint8_t *>(&value);
-  out.insert(out.end(), first, first + sizeof(T));
-}
-
 /// Gathers rows and bodies; offsets are relative until finish() knows how long the tables are.
 class Writer {
 public:

@@ -140,6 +140,10 @@ void addCaptured(Values &values, const ProblemShape &problem, const AttentionCal
 
 } // namespace
 
+bool TensorView::hasElements() const {
+  return std::none_of(shape.begin(), shape.end(), [](int64_t n) { return n == 0; });
+}
+
 TensorView TensorView::packed(DevicePtr data, DType dtype, std::vector<int64_t> shape) {
   TensorView view{data, dtype, std::move(shape), {}};
   view.strides = packedStrides(view.shape);

@@ -17,6 +17,7 @@ struct TensorView {
   DType dtype = DType::BF16;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
+  bool hasElements() const;
   static TensorView packed(DevicePtr data, DType dtype, std::vector<int64_t> shape);
 };
 

@@ -32,10 +32,6 @@ Result<void> checkLength(std::string_view what, int64_t value) {
   return {};
 }
 
-bool hasElements(const TensorView &view) {
-  return std::none_of(view.shape.begin(), view.shape.end(), [](int64_t n) { return n == 0; });
-}
-
 /// Largest element offset that the strides reach must be a byte address a 48-bit pointer can hold.
 Result<void> checkReach(std::string_view name, const TensorView &view) {
   __int128 reach = 0;
@@ -81,7 +77,7 @@ Result<void> checkTensor(std::string_view name, const TensorView &view, DType dt
                                  "copy a reversed view first",
                                  name, d, dims[d].name, view.strides[d]));
   }
-  if (view.data == 0 && hasElements(view))
+  if (view.data == 0 && view.hasElements())
     return invalid(fmt::format("{}: no memory given (null pointer)", name));
   return checkReach(name, view);
 }
@@ -102,7 +98,7 @@ Result<void> checkTileSpan(std::string_view name, const TensorView &view, size_t
 Result<void> checkRows(std::string_view name, const TensorView &view, size_t token) {
   size_t last = view.shape.size() - 1;
   int64_t size = sizeOf(view.dtype);
-  if (!hasElements(view))
+  if (!view.hasElements())
     return {};
   if (view.strides[last] != 1)
     return invalid(fmt::format("{}: stride of dimension {} (the head's columns) must be 1, got {}",
@@ -122,7 +118,7 @@ Result<void> checkRows(std::string_view name, const TensorView &view, size_t tok
 /// Two elements of an output must never share memory: ordered by stride, each dimension must step
 /// over all that the smaller ones reach.
 Result<void> checkNoOverlap(std::string_view name, const TensorView &view) {
-  if (!hasElements(view))
+  if (!view.hasElements())
     return {};
   std::vector<size_t> order(view.shape.size());
   std::iota(order.begin(), order.end(), size_t(0));

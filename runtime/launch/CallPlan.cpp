@@ -10,10 +10,6 @@ namespace {
 /// Stands in for every address while the shapes are checked; meets every alignment.
 constexpr DevicePtr anywhere = 1 << 20;
 
-bool hasElements(const TensorView &view) {
-  return std::none_of(view.shape.begin(), view.shape.end(), [](int64_t n) { return n == 0; });
-}
-
 /// What a pointer argument points at.
 struct Target {
   uint16_t alignment = 1;
@@ -21,7 +17,7 @@ struct Target {
 };
 
 Target targetOf(const TensorView &view, int64_t alignment = 0) {
-  return {uint16_t(alignment ? alignment : sizeOf(view.dtype)), hasElements(view)};
+  return {uint16_t(alignment ? alignment : sizeOf(view.dtype)), view.hasElements()};
 }
 
 std::vector<Target> targetsOf(const ProblemShape &problem, const AttentionCall &call) {

@@ -20,7 +20,7 @@ using namespace aitertest;
 
 namespace {
 
-struct Tested {
+struct TestedFmha {
   FmhaKernel kernel;
   /// One character per policy, in the order of kPolicies: + right, - wrong.
   const char *tolerates;
@@ -31,7 +31,7 @@ struct Tested {
 const char *const kRaces = "dma-order lds-race";
 const char *const kRacesAndWaits = "dma-order lds-race missing-wait";
 
-const Tested kKernels[] = {
+const TestedFmha kTestedV3[] = {
     // file, head dim of q and k, of v, fp8, causal, group, q tile, threads
     {{"fwd_hd128_bf16.co", 128, 128, false, false, false, 256, 512}, "+++ +++ +++", ""},
     {{"fwd_hd128_bf16_causal.co", 128, 128, false, true, false, 256, 512}, "-++ --+ --+", kRaces},
@@ -93,7 +93,7 @@ void checkShape(const FmhaKernel &kernel, const FmhaShape &shape) {
 
 /// Runs every kernel of one mode on the shapes that `only` chooses.
 void checkAll(bool group, bool causalOnly, const std::vector<FmhaShape> &shapes) {
-  for (const Tested &tested : kKernels)
+  for (const TestedFmha &tested : kTestedV3)
     if (tested.kernel.group == group && (tested.kernel.causal || !causalOnly))
       for (const FmhaShape &shape : shapes)
         checkShape(tested.kernel, shape);
@@ -130,7 +130,7 @@ TEST_CASE("fmha_v3: sequences of different lengths", "[aiter][fmha_v3]") {
 
 TEST_CASE("fmha_v3: which policies each kernel tolerates", "[aiter][fmha_v3][policies]") {
   AITER_CHECKOUT_OR_SKIP();
-  for (const Tested &tested : kKernels) {
+  for (const TestedFmha &tested : kTestedV3) {
     INFO(tested.kernel.file);
     std::string found;
     for (const Policy &policy : kPolicies) {

@@ -36,7 +36,7 @@ struct V4Kernel {
   const char *strict;
 };
 
-const V4Kernel kKernels[] = {
+const V4Kernel kTestedV4[] = {
     {"fwd_hd128_i8fp8.co", Format::Int8, Format::E4m3, false, Cut::Nothing, false, "--- +++ +++",
      "dma-order lds-race"},
     {"fwd_hd128_fp8.co", Format::E4m3, Format::E4m3, false, Cut::Nothing, false, "--- +++ +++",
@@ -202,7 +202,7 @@ Kernarg V4Run::arguments() {
 
 TEST_CASE("fmha_v4: every format, batches, several tiles", "[aiter][fmha_v4]") {
   AITER_CHECKOUT_OR_SKIP();
-  for (const V4Kernel &kernel : kKernels)
+  for (const V4Kernel &kernel : kTestedV4)
     for (const V4Shape &shape : {V4Shape{1, 8, 40, 128}, V4Shape{2, 2, 129, 512}}) {
       INFO(kernel.file << " " << shape.text());
       CHECK(V4Run(kernel, shape).run(kTypical) <= kTolerance);
@@ -211,7 +211,7 @@ TEST_CASE("fmha_v4: every format, batches, several tiles", "[aiter][fmha_v4]") {
 
 TEST_CASE("fmha_v4: ragged lengths", "[aiter][fmha_v4]") {
   AITER_CHECKOUT_OR_SKIP();
-  for (const V4Kernel &kernel : kKernels) {
+  for (const V4Kernel &kernel : kTestedV4) {
     INFO(kernel.file);
     CHECK(V4Run(kernel, {1, 2, 300, 589}).run(kTypical) <= kTolerance);
     // With MX keys of 6 and 4 bits and fewer than 128 keys the scales are used before they are
@@ -224,7 +224,7 @@ TEST_CASE("fmha_v4: ragged lengths", "[aiter][fmha_v4]") {
 
 TEST_CASE("fmha_v4: which policies each kernel tolerates", "[aiter][fmha_v4][policies]") {
   AITER_CHECKOUT_OR_SKIP();
-  for (const V4Kernel &kernel : kKernels) {
+  for (const V4Kernel &kernel : kTestedV4) {
     INFO(kernel.file);
     V4Run run(kernel, {1, 2, 300, 512});
     std::string found;

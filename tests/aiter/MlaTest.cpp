@@ -24,7 +24,7 @@ enum : uint32_t {
   kEarlyLds = 16,   ///< see kInTurnEarlyLds
 };
 
-struct Tested {
+struct TestedMla {
   std::string_view file;
   Code query, cache;
   uint32_t heads, queries, keyBlock;
@@ -53,7 +53,7 @@ struct Tested {
 };
 
 // file, types of q and cache, heads, query tokens, keys of a block, rows of a workgroup
-const Tested kPlain[] = {
+const TestedMla kPlainMla[] = {
     {"MLA_A16W16_1TG_4W_16mx4_32nx1_Coex0_Msk1_QH16.co", kBf16, kBf16, 32, 1, 32, 64, kBf16Unsplit},
     {"MLA_A16W16_1TG_4W_64mx1_16nx1_Coex0_Msk1_QH16.co", kBf16, kBf16, 64, 1, 16, 64, kManySplits},
     {"mla_a16w16_qh16_m16x4_n16x1_coex0_mask1.co", kBf16, kBf16, 16, 4, 16, 128, kBf16Unsplit},
@@ -82,7 +82,7 @@ const Tested kPlain[] = {
     {"mla_a8w8_qh64_qseqlen4_gqaratio16_msk0.co", kFp8, kFp8, 16, 4, 64, 64, kOneSplit},
     {"mla_a8w8_qh8_qseqlen1_gqaratio8_v3.co", kFp8, kFp8, 8, 1, 64, 8, kBf16Unsplit},
 };
-const Tested kPersistent[] = {
+const TestedMla kPersistentMla[] = {
     {"mla_a16w16_qh16_m16x4_n16x1_coex0_mask1_lse_ps.co", kBf16, kBf16, 16, 4, 64},
     {"mla_a16w16_qh16_m16x4_n16x1_coex0_mask1_ps.co", kBf16, kBf16, 16, 4, 64},
     {"mla_a16w16_qh16_qseqlen4_gqaratio16_lse_ps.co", kBf16, kBf16, 16, 4, 64},
@@ -149,7 +149,7 @@ struct Errors {
   double lse = 0; ///< of what the kernel wrote
 };
 
-Errors errorsOf(const Tested &t, const MlaShape &shape, const Policy &policy) {
+Errors errorsOf(const TestedMla &t, const MlaShape &shape, const Policy &policy) {
   CodeObject co("mla", std::string(t.file));
   MlaKernel kernel = t.kernel();
   MlaRun run = runMla(co, kernel, shape, policy);
@@ -165,7 +165,7 @@ Errors errorsOf(const Tested &t, const MlaShape &shape, const Policy &policy) {
   return errors;
 }
 
-void checkErrors(const Tested &t, const MlaShape &shape) {
+void checkErrors(const TestedMla &t, const MlaShape &shape) {
   INFO(t.file << ", " << shape.text());
   Errors errors = errorsOf(t, shape, t.policy());
   CHECK(errors.out <= t.tolerance());
@@ -175,7 +175,7 @@ void checkErrors(const Tested &t, const MlaShape &shape) {
 /// Ragged and with an empty sequence; split, at the blocks' boundaries. The last block of a
 /// sequence holds as many keys as the sequence has query tokens, or more: a token that sees no key
 /// of its split comes out NaN.
-std::vector<uint32_t> contextsOf(const Tested &t, uint32_t splits) {
+std::vector<uint32_t> contextsOf(const TestedMla &t, uint32_t splits) {
   if (splits == 1)
     return {t.queries, 333, 0, 40};
   return {333, 128, 128 + t.queries};
@@ -186,7 +186,7 @@ std::vector<uint32_t> contextsOf(const Tested &t, uint32_t splits) {
 TEST_CASE("mla: split over keys, ragged contexts, permuted slots, an empty sequence",
           "[aiter][mla]") {
   AITER_CHECKOUT_OR_SKIP();
-  for (const Tested &t : kPlain)
+  for (const TestedMla &t : kPlainMla)
     for (uint32_t splits : {1u, 3u})
       if (splits == 1 ? !(t.flags & kManySplits) : !(t.flags & kOneSplit || t.named("pfl")))
         checkErrors(t, {t.heads, t.queries, contextsOf(t, splits), splits});
@@ -194,14 +194,14 @@ TEST_CASE("mla: split over keys, ragged contexts, permuted slots, an empty seque
 
 TEST_CASE("mla: persistent, whole sequences and sequences in parts", "[aiter][mla]") {
   AITER_CHECKOUT_OR_SKIP();
-  for (const Tested &t : kPersistent)
+  for (const TestedMla &t : kPersistentMla)
     for (uint32_t parts : {1u, 3u})
       checkErrors(t, {t.heads, t.queries, contextsOf(t, parts), parts});
 }
 
 TEST_CASE("mla: round-robin context parallelism masks by global positions", "[aiter][mla]") {
   AITER_CHECKOUT_OR_SKIP();
-  for (const Tested &t : kPersistent)
+  for (const TestedMla &t : kPersistentMla)
     if (t.named("cprr"))
       for (uint32_t rank : {0u, 2u})
         checkErrors(t, {.heads = t.heads,

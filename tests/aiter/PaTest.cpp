@@ -10,14 +10,14 @@ namespace {
 
 constexpr Code kBf16 = Code::BF16, kF16 = Code::F16, kFp8 = Code::E4M3, kInt8 = Code::I8;
 
-struct Tested {
+struct TestedPa {
   PaKernel kernel;
   uint32_t gqa;               ///< rows of its tile per query token
   uint32_t queries = 0;       ///< most tokens of a sequence; 0: one, without qo_indptr
   bool underAnyPolicy = true; ///< right whenever memory answers, whatever the waves' order
 };
 
-const Tested kPlain[] = {
+const TestedPa kPlainPa[] = {
     {{"pa_bf16_noquant_gqa8_1tg_4w.co", kBf16, kBf16}, 8},
     {{"pa_bf16_noquant_gqa8_1tg_4w_mtp_msk0.co", kBf16, kBf16}, 8, 2},
     {{"pa_bf16_noquant_gqa8_1tg_4w_mtp_msk1.co", kBf16, kBf16, true}, 8, 2},
@@ -57,7 +57,7 @@ const Tested kPlain[] = {
 };
 
 /// "qlenN": a tile of N rows, so gqa x queries is at most N.
-const Tested kPersistent[] = {
+const TestedPa kPersistentPa[] = {
     {{"pa_bf16_perblockFp8_blk256_1tg_4w_qlen16_msk1_ps.co", kBf16, kFp8, true, 256, true, true},
      16,
      1},
@@ -107,18 +107,18 @@ const Tested kPersistent[] = {
 
 /// The error of the worst token, so that no row hides behind the others. Tokens of an empty
 /// sequence do not count: these kernels make 0 / 0 of them.
-double errorOf(const Tested &t, const PaShape &shape, const Policy &policy) {
+double errorOf(const TestedPa &t, const PaShape &shape, const Policy &policy) {
   CodeObject co("pa", t.kernel.file);
   PaRun run = runPa(co, t.kernel, shape, policy);
   double error = worstToken(run.out, run.problem, attendPaged(run.problem));
   co.report(shape.text(), error, policy.name);
   return error;
 }
-double tolerance(const Tested &t) { return bytesOf(t.kernel.cache) == 1 ? 5e-2 : 3e-3; }
+double tolerance(const TestedPa &t) { return bytesOf(t.kernel.cache) == 1 ? 5e-2 : 3e-3; }
 
 /// Tokens of each sequence: as many as the kernel takes; of every third only one, where they may
 /// differ.
-std::vector<uint32_t> queryCounts(const Tested &t, std::initializer_list<uint32_t> contexts) {
+std::vector<uint32_t> queryCounts(const TestedPa &t, std::initializer_list<uint32_t> contexts) {
   std::vector<uint32_t> counts;
   for (uint32_t keys : contexts)
     if (t.queries && !t.kernel.persistent && counts.size() % 3 == 1)
@@ -133,7 +133,7 @@ std::vector<uint32_t> queryCounts(const Tested &t, std::initializer_list<uint32_
 TEST_CASE("pa: ragged contexts, permuted pages, two kv heads", "[aiter][pa]") {
   AITER_CHECKOUT_OR_SKIP();
   auto contexts = {1u, 40u, 333u, 256u, 16u, 257u};
-  for (const Tested &t : kPlain) {
+  for (const TestedPa &t : kPlainPa) {
     INFO(t.kernel.file);
     CHECK(errorOf(t, {2, t.gqa, contexts, queryCounts(t, contexts)}, chosenPolicy(kInTurn)) <=
           tolerance(t));
@@ -142,7 +142,7 @@ TEST_CASE("pa: ragged contexts, permuted pages, two kv heads", "[aiter][pa]") {
 
 TEST_CASE("pa: fewer heads per kv head than the tile has rows", "[aiter][pa]") {
   AITER_CHECKOUT_OR_SKIP();
-  for (const Tested &t : kPlain)
+  for (const TestedPa &t : kPlainPa)
     if (!t.queries) {
       INFO(t.kernel.file);
       CHECK(errorOf(t, {3, t.gqa - 3, {40, 129}}, chosenPolicy(kInTurn)) <= tolerance(t));
@@ -152,7 +152,7 @@ TEST_CASE("pa: fewer heads per kv head than the tile has rows", "[aiter][pa]") {
 TEST_CASE("pa: an empty sequence leaves its neighbours alone", "[aiter][pa]") {
   AITER_CHECKOUT_OR_SKIP();
   auto contexts = {40u, 0u, 129u};
-  for (const Tested &t : kPlain)
+  for (const TestedPa &t : kPlainPa)
     if (!t.queries) {
       INFO(t.kernel.file);
       CHECK(errorOf(t, {2, t.gqa, contexts}, chosenPolicy(kInTurn)) <= tolerance(t));
@@ -162,7 +162,7 @@ TEST_CASE("pa: an empty sequence leaves its neighbours alone", "[aiter][pa]") {
 TEST_CASE("pa: persistent, whole sequences and sequences in parts", "[aiter][pa]") {
   AITER_CHECKOUT_OR_SKIP();
   auto contexts = {5u, 300u, 1030u};
-  for (const Tested &t : kPersistent)
+  for (const TestedPa &t : kPersistentPa)
     for (uint32_t parts : {1u, 2u}) {
       INFO(t.kernel.file << ", " << parts << " parts");
       PaShape shape{2, t.gqa, contexts, queryCounts(t, contexts), parts};
@@ -173,7 +173,7 @@ TEST_CASE("pa: persistent, whole sequences and sequences in parts", "[aiter][pa]
 TEST_CASE("pa: right whenever memory answers, whatever the order of waves", "[aiter][pa]") {
   AITER_CHECKOUT_OR_SKIP();
   auto contexts = {40u, 333u};
-  auto check = [&](const Tested &t) {
+  auto check = [&](const TestedPa &t) {
     for (const Policy &policy : {kToBarrier, kReverse, kLatest, kLatestReverse}) {
       INFO(t.kernel.file << ", " << policy.name);
       PaShape shape{1, t.gqa, contexts, queryCounts(t, contexts)};
@@ -182,8 +182,8 @@ TEST_CASE("pa: right whenever memory answers, whatever the order of waves", "[ai
       CHECK(right == (t.underAnyPolicy || !latest));
     }
   };
-  for (const Tested &t : kPlain)
+  for (const TestedPa &t : kPlainPa)
     check(t);
-  for (const Tested &t : kPersistent)
+  for (const TestedPa &t : kPersistentPa)
     check(t);
 }

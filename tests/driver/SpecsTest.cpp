@@ -55,7 +55,7 @@ std::vector<std::string> innerLoops(const std::string &isa) {
   return bodies;
 }
 
-bool contains(const std::string &text, const std::string &part) {
+bool hasPart(const std::string &text, const std::string &part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -83,11 +83,11 @@ TEST_CASE("every spec compiles without scratch or spills, and its main loops wai
     int mainLoops = 0;
     static const std::regex partialWait(R"(s_waitcnt vmcnt\([1-9])");
     for (const std::string &loop : innerLoops(*isa)) {
-      if (!contains(loop, "v_mfma"))
+      if (!hasPart(loop, "v_mfma"))
         continue;
       ++mainLoops;
       CHECK(std::regex_search(loop, partialWait));
-      CHECK_FALSE(contains(loop, "vmcnt(0)"));
+      CHECK_FALSE(hasPart(loop, "vmcnt(0)"));
     }
     CHECK(mainLoops >= 1);
   }

@@ -14,7 +14,7 @@ using spec::ScalarType;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double position(int64_t k, int64_t) { return static_cast<double>(k); }
 
@@ -30,13 +30,6 @@ double out(const ModelBuilder &b, const Answer &a, int64_t qi) {
   return a.out[static_cast<size_t>(qi * b.model.problem.numQHeads * b.model.problem.vHeadDim)];
 }
 
-HostTensor ints(const std::vector<int64_t> &values) {
-  HostTensor t = HostTensor::packed(DType::I32, {static_cast<int64_t>(values.size())});
-  for (size_t i = 0; i < values.size(); ++i)
-    t.set({static_cast<int64_t>(i)}, static_cast<double>(values[i]));
-  return t;
-}
-
 } // namespace
 
 TEST_CASE("F01: a row that sees nothing is zero with LSE -inf") {
@@ -46,7 +39,7 @@ TEST_CASE("F01: a row that sees nothing is zero with LSE -inf") {
   CHECK(out(b, a, 0) == 5);
   CHECK(out(b, a, 1) == 0);
   CHECK(out(b, a, 2) == 5);
-  CHECK(a.lse == std::vector<double>{std::log(4.0), -infinity, std::log(4.0)});
+  CHECK(a.lse == std::vector<double>{std::log(4.0), -kInfinity, std::log(4.0)});
 }
 
 TEST_CASE("F02: causal is aligned to the last key") {
@@ -55,7 +48,7 @@ TEST_CASE("F02: causal is aligned to the last key") {
   Answer a = solve(b, b.dense(1, 5, 2, [](int64_t k, int64_t) { return k ? 20 : 10; }));
   for (int64_t qi : {0, 1, 2}) {
     CHECK(out(b, a, qi) == 0);
-    CHECK(a.lse[static_cast<size_t>(qi)] == -infinity);
+    CHECK(a.lse[static_cast<size_t>(qi)] == -kInfinity);
   }
   CHECK(out(b, a, 3) == 10);
   CHECK(out(b, a, 4) == 15);
@@ -78,7 +71,7 @@ TEST_CASE("F03: empty sequences in a varlen batch") {
   Answer a = solve(b, call);
   for (int64_t t : {0, 1, 2}) {
     CHECK(out(b, a, t) == 0);
-    CHECK(a.lse[static_cast<size_t>(t)] == -infinity);
+    CHECK(a.lse[static_cast<size_t>(t)] == -kInfinity);
   }
   CHECK(out(b, a, 3) == 2); // mean of 0 to 4
   CHECK(out(b, a, 4) == 2);
@@ -175,7 +168,7 @@ TEST_CASE("F23: what no row sees is never read") {
   HostCall call = b.dense(1, 2, 32, position);
   for (int64_t k = 17; k < 32; ++k) {
     call.k.set({0, k, 0, 3}, std::nan(""));
-    call.v.set({0, k, 0, 0}, infinity);
+    call.v.set({0, k, 0, 0}, kInfinity);
   }
   Answer a = solve(b, call);
   CHECK(out(b, a, 0) == Approx(8));
@@ -198,7 +191,7 @@ TEST_CASE("A sink takes part of the weight, is counted in LSE and adds no value"
   HostCall call = b.dense(1, 2, 1, [](int64_t, int64_t) { return 6; });
   call.sink = HostTensor::packed(DType::F32, {2});
   call.sink->set({0}, std::log(2.0));
-  call.sink->set({1}, -infinity);
+  call.sink->set({1}, -kInfinity);
   Answer a = solve(b, call);
   size_t lastRow = 2 * 64;
   CHECK(a.out[lastRow] == Approx(2).epsilon(1e-6)); // weights 1 and 2
@@ -207,7 +200,7 @@ TEST_CASE("A sink takes part of the weight, is counted in LSE and adds no value"
   CHECK(a.lse[3] == 0);
   CHECK(a.out[0] == 0); // row 0 sees no key
   CHECK(a.lse[0] == Approx(std::log(2.0)).epsilon(1e-6));
-  CHECK(a.lse[2] == -infinity);
+  CHECK(a.lse[2] == -kInfinity);
 }
 
 TEST_CASE("Documents, prefixes and chunks see their own keys") {

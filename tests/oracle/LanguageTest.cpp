@@ -47,13 +47,6 @@ HostTensor waves(DType dtype, Shape shape, int64_t start) {
   return t;
 }
 
-HostTensor ints(const std::vector<int64_t> &values) {
-  HostTensor t = HostTensor::packed(DType::I32, {static_cast<int64_t>(values.size())});
-  for (size_t i = 0; i < values.size(); ++i)
-    t.set({static_cast<int64_t>(i)}, static_cast<double>(values[i]));
-  return t;
-}
-
 /// q_lens 5, 0, 7, 3 and kv_lens 9, 3, 4, 0: context, no query, more queries than keys, no key.
 HostCall cornerCall() {
   HostCall call;

@@ -85,4 +85,11 @@ public:
   spec::Model model;
 };
 
+inline HostTensor ints(const std::vector<int64_t> &values) {
+  HostTensor t = HostTensor::packed(DType::I32, {static_cast<int64_t>(values.size())});
+  for (size_t i = 0; i < values.size(); ++i)
+    t.set({static_cast<int64_t>(i)}, static_cast<double>(values[i]));
+  return t;
+}
+
 } // namespace attune::oracle

@@ -7,7 +7,7 @@ using namespace attune::sim;
 
 namespace {
 
-constexpr uint64_t kAll = ~uint64_t(0);
+constexpr uint64_t kAllLanes = ~uint64_t(0);
 
 /// Source by the rule of the ISA text; -1 for none.
 void checkControl(unsigned control, const std::function<int(int)> &rule) {
@@ -55,20 +55,21 @@ TEST_CASE("DPP: invalid sources, masks and EXEC", "[crosslane]") {
     in[l] = 100 + l;
   DppTable shl1 = *dppTable(0x101);
   // Without bound_ctrl the last lane of a row is not written, with it reads 0.
-  CHECK(applyDpp(shl1, false, 15, 15, kAll, in, out) == 0x7fff7fff7fff7fffu);
+  CHECK(applyDpp(shl1, false, 15, 15, kAllLanes, in, out) == 0x7fff7fff7fff7fffu);
   CHECK(out[3] == 104);
-  CHECK(applyDpp(shl1, true, 15, 15, kAll, in, out) == kAll);
+  CHECK(applyDpp(shl1, true, 15, 15, kAllLanes, in, out) == kAllLanes);
   CHECK(out[15] == 0);
   // An inactive source is as good as none.
-  CHECK(applyDpp(shl1, false, 15, 15, kAll & ~uint64_t(4), in, out) ==
+  CHECK(applyDpp(shl1, false, 15, 15, kAllLanes & ~uint64_t(4), in, out) ==
         (0x7fff7fff7fff7fffu & ~uint64_t(6)));
-  CHECK(applyDpp(shl1, true, 15, 15, kAll & ~uint64_t(4), in, out) == (kAll & ~uint64_t(4)));
+  CHECK(applyDpp(shl1, true, 15, 15, kAllLanes & ~uint64_t(4), in, out) ==
+        (kAllLanes & ~uint64_t(4)));
   CHECK(out[1] == 0);
   // Row and bank masks leave lanes alone even with bound_ctrl.
-  CHECK(applyDpp(shl1, true, 0b0010, 15, kAll, in, out) == 0x00000000ffff0000u);
-  CHECK(applyDpp(shl1, true, 15, 0b1001, kAll, in, out) == 0xf00ff00ff00ff00fu);
+  CHECK(applyDpp(shl1, true, 0b0010, 15, kAllLanes, in, out) == 0x00000000ffff0000u);
+  CHECK(applyDpp(shl1, true, 15, 0b1001, kAllLanes, in, out) == 0xf00ff00ff00ff00fu);
   // In place.
-  applyDpp(*dppTable(0x140), true, 15, 15, kAll, in, in);
+  applyDpp(*dppTable(0x140), true, 15, 15, kAllLanes, in, in);
   CHECK(in[0] == 115);
   CHECK(in[31] == 116);
 }
@@ -82,17 +83,17 @@ TEST_CASE("permlane swaps move every lane group (F88)", "[crosslane]") {
     }
   };
   reset();
-  permlane32Swap(a, b, kAll);
+  permlane32Swap(a, b, kAllLanes);
   for (unsigned l = 0; l < 32; ++l) {
     CHECK(a[l] == l);
     CHECK(a[l + 32] == 100 + l);
     CHECK(b[l] == 32 + l);
     CHECK(b[l + 32] == 132 + l);
   }
-  permlane32Swap(a, b, kAll); // its own inverse
+  permlane32Swap(a, b, kAllLanes); // its own inverse
   for (unsigned l = 0; l < 64; ++l)
     CHECK((a[l] == l && b[l] == 100 + l));
-  permlane16Swap(a, b, kAll);
+  permlane16Swap(a, b, kAllLanes);
   for (unsigned l = 0; l < 64; ++l) {
     bool odd = l / 16 % 2;
     CHECK(a[l] == (odd ? 100 + l - 16 : l));

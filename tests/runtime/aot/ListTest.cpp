@@ -19,7 +19,7 @@ std::vector<ListedKernel> kernelsOf(const std::string &text, const std::string &
   return *kernels;
 }
 
-std::string refusal(const std::string &text) {
+std::string listRefusal(const std::string &text) {
   auto items = parseList(text, "l.toml");
   return items ? "accepted" : items.error().message;
 }
@@ -75,7 +75,7 @@ TEST_CASE("What is wrong in a list is named with its line") {
   };
   for (const Case &wrong : cases) {
     INFO(wrong.text);
-    const std::string message = refusal(wrong.text);
+    const std::string message = listRefusal(wrong.text);
     CHECK_THAT(message, Catch::StartsWith(wrong.line));
     CHECK_THAT(message, Catch::Contains(wrong.says));
   }

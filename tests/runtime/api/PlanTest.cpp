@@ -31,7 +31,7 @@ AttentionCall varlenShapes(int64_t qTokens, int64_t kvTokens, int64_t batch, int
   return call;
 }
 
-std::vector<DevicePtr> pointers(size_t count) {
+std::vector<DevicePtr> planPointers(size_t count) {
   std::vector<DevicePtr> list;
   for (size_t i = 0; i < count; ++i)
     list.push_back(0x10000 * (i + 1));
@@ -39,8 +39,8 @@ std::vector<DevicePtr> pointers(size_t count) {
 }
 
 /// The arguments of one run, or the error.
-Result<std::vector<uint8_t>> bound(const CallPlan &plan, std::vector<DevicePtr> at,
-                                   const RunBounds &run = {}) {
+Result<std::vector<uint8_t>> boundArgs(const CallPlan &plan, std::vector<DevicePtr> at,
+                                       const RunBounds &run = {}) {
   std::vector<uint8_t> kernarg(plan.kernarg.size());
   if (Result<void> ok = bindCall(plan, at, run, kernarg); !ok)
     return ok.error();
@@ -56,18 +56,18 @@ TEST_CASE("A run's arguments are those of a launch planned with its pointers") {
     AttentionCall call = dense ? denseShapes(2, 300, 77) : varlenShapes(300, 400, 3, 200);
     Result<CallPlan> plan = planCall(sidecar, call);
     REQUIRE(plan);
-    const std::vector<DevicePtr> at = pointers(plan->names.size());
+    const std::vector<DevicePtr> at = planPointers(plan->names.size());
     call.q.data = at[Q], call.k.data = at[K], call.v.data = at[V], call.out.data = at[Out];
     call.lse->data = at[Lse];
     if (!dense)
       call.cuSeqlensQ = at[CuSeqlensQ], call.cuSeqlensK = at[CuSeqlensK];
     Result<LaunchPlan> launch = planLaunch(sidecar, call);
     REQUIRE(launch);
-    Result<std::vector<uint8_t>> kernarg = bound(*plan, at);
+    Result<std::vector<uint8_t>> kernarg = boundArgs(*plan, at);
     REQUIRE(kernarg);
     CHECK(*kernarg == launch->kernarg);
     CHECK(std::memcmp(&plan->dims, &launch->dims, sizeof plan->dims) == 0);
-    CHECK(bound(*plan, at, plan->bounds));
+    CHECK(boundArgs(*plan, at, plan->bounds));
   }
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("A dense plan is valid for its own lengths alone") {
   Result<CallPlan> plan = planCall(testing::sidecar(Storage::Dense), denseShapes(2, 300, 77));
   REQUIRE(plan);
   CHECK_THAT(plan->validWhile(), Contains("batch == 2") && Contains("q_len == 300"));
-  const auto at = pointers(plan->names.size());
+  const auto at = planPointers(plan->names.size());
   for (const RunBounds &run : {RunBounds{1, 0, 0, 0},
                                {3, 0, 0, 0},
                                {0, 299, 0, 0},
@@ -83,24 +83,24 @@ TEST_CASE("A dense plan is valid for its own lengths alone") {
                                {0, 0, 599, 0},
                                {0, 0, 0, 153},
                                {-1, 0, 0, 0}})
-    CHECK_FALSE(bound(*plan, at, run));
-  CHECK(bound(*plan, at, {2, 300, 600, 154}));
+    CHECK_FALSE(boundArgs(*plan, at, run));
+  CHECK(boundArgs(*plan, at, {2, 300, 600, 154}));
 }
 
 TEST_CASE("A varlen plan is valid up to its maxima") {
   Result<CallPlan> plan =
       planCall(testing::sidecar(Storage::Varlen), varlenShapes(300, 400, 3, 200));
   REQUIRE(plan);
-  const auto at = pointers(plan->names.size());
-  CHECK(bound(*plan, at, {3, 200, 300, 400}));
-  CHECK(bound(*plan, at, {3, 1, 1, 1}));
+  const auto at = planPointers(plan->names.size());
+  CHECK(boundArgs(*plan, at, {3, 200, 300, 400}));
+  CHECK(boundArgs(*plan, at, {3, 1, 1, 1}));
   for (auto [run, name] : {std::pair{RunBounds{2, 0, 0, 0}, "batch"},
                            {{4, 0, 0, 0}, "batch"},
                            {{0, 201, 0, 0}, "max_q_len"},
                            {{0, -1, 0, 0}, "max_q_len"},
                            {{0, 0, 301, 0}, "q_tokens"},
                            {{0, 0, 0, 401}, "kv_tokens"}}) {
-    auto refused = bound(*plan, at, run);
+    auto refused = boundArgs(*plan, at, run);
     REQUIRE_FALSE(refused);
     CHECK_THAT(refused.error().message, Contains(name) && Contains("outside its plan"));
   }
@@ -110,7 +110,7 @@ TEST_CASE("Addresses that a kernel would follow must be there and aligned") {
   Result<CallPlan> plan =
       planCall(testing::sidecar(Storage::Varlen), varlenShapes(300, 400, 3, 200));
   REQUIRE(plan);
-  const auto good = pointers(plan->names.size());
+  const auto good = planPointers(plan->names.size());
   for (auto [which, address, text] :
        {std::tuple{Q, DevicePtr(0), "q: no memory"},
         {Out, 0, "out: no memory"},
@@ -121,13 +121,13 @@ TEST_CASE("Addresses that a kernel would follow must be there and aligned") {
         {CuSeqlensK, 0x1001, "cu_seqlens_k: its address must be a multiple of 4"}}) {
     auto at = good;
     at[which] = address;
-    auto refused = bound(*plan, at);
+    auto refused = boundArgs(*plan, at);
     REQUIRE_FALSE(refused);
     CHECK_THAT(refused.error().message, Contains(text));
   }
   auto at = good;
   at[Sink] = 3; // the kernel has none
-  CHECK(bound(*plan, at));
+  CHECK(boundArgs(*plan, at));
 }
 
 TEST_CASE("A kernel that needs a workspace is refused: nothing would pass it") {
@@ -143,7 +143,7 @@ TEST_CASE("Nothing to do is a plan too") {
   Result<CallPlan> plan = planCall(testing::sidecar(Storage::Varlen), varlenShapes(0, 0, 0, 0));
   REQUIRE(plan);
   CHECK(plan->empty);
-  CHECK(bound(*plan, std::vector<DevicePtr>(plan->names.size())));
+  CHECK(boundArgs(*plan, std::vector<DevicePtr>(plan->names.size())));
 }
 
 TEST_CASE("Shapes that do not fit the kernel are refused by name") {

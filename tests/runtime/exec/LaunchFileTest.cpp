@@ -10,7 +10,7 @@ using Catch::Contains;
 
 namespace {
 
-std::string refusal(const std::string &text) {
+std::string fileRefusal(const std::string &text) {
   auto file = parseLaunch(text, "l.json");
   if (file)
     return "accepted";
@@ -23,7 +23,7 @@ std::string withArgs(const std::string &args) {
   return fmt::format(R"({{"grid": [1], "block": [64], "args": [{}]}})", args);
 }
 
-std::string refusedArg(const std::string &arg) { return refusal(withArgs(arg)); }
+std::string refusedArg(const std::string &arg) { return fileRefusal(withArgs(arg)); }
 
 LaunchFile accepted(const std::string &text) {
   auto file = parseLaunch(text, "folder/l.json");
@@ -115,7 +115,7 @@ TEST_CASE("launch file: wrong at the top") {
                  "an object has the key \"grid\" twice"},
        }) {
     INFO(text);
-    CHECK_THAT(refusal(text), Contains(message));
+    CHECK_THAT(fileRefusal(text), Contains(message));
   }
 }
 

@@ -25,8 +25,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto timeout = 300ms;
-constexpr auto slack = 1500ms; ///< what a busy machine may add to a bound
+constexpr auto storeTimeout = 300ms;
+constexpr auto storeSlack = 1500ms; ///< what a busy machine may add to a bound
 
 std::vector<std::string> methodsOf(const RawServer &server) {
   std::vector<std::string> methods;
@@ -73,19 +73,20 @@ TEST_CASE("An object store: 20 kernels arrive before the cache is gone, and serv
   CHECK(cache.counters().builds == 0);
 }
 
-TEST_CASE("Storing makes nobody wait, and the end of a cache waits for one timeout") {
+TEST_CASE("Storing makes nobody wait, and the end of a cache waits for one storeTimeout") {
   RawServer server(answerOnlyReads);
   TempDir dir;
-  auto cache = std::make_unique<Cache>(sharing(dir.path(), server.url(), true, nullptr, timeout));
+  auto cache =
+      std::make_unique<Cache>(sharing(dir.path(), server.url(), true, nullptr, storeTimeout));
   for (const char *name : {"1", "2", "3", "4", "5", "6"}) {
     const auto start = Clock::now();
     CHECK(isImageOf(cache->getOrBuild(keyOf(name), builderOf(name)), name));
-    CHECK(Clock::now() - start < timeout + slack);
+    CHECK(Clock::now() - start < storeTimeout + storeSlack);
   }
   const auto start = Clock::now();
   cache.reset();
-  CHECK(Clock::now() - start >= timeout);
-  CHECK(Clock::now() - start < timeout + slack);
+  CHECK(Clock::now() - start >= storeTimeout);
+  CHECK(Clock::now() - start < storeTimeout + storeSlack);
 }
 
 TEST_CASE("A store that wants folders gets them, once") {
@@ -167,7 +168,7 @@ TEST_CASE("A breaker allows one trial per pause, also to many at once") {
 TEST_CASE("Many threads wait for a silent store at the same time, not in turn") {
   RawServer server([](int c, const SeenRequest &) { hang(c); });
   TempDir dir;
-  Cache cache(sharing(dir.path(), server.url(), false, nullptr, timeout));
+  Cache cache(sharing(dir.path(), server.url(), false, nullptr, storeTimeout));
   const auto start = Clock::now();
   std::vector<std::thread> threads;
   std::atomic<int> right = 0;
@@ -179,7 +180,7 @@ TEST_CASE("Many threads wait for a silent store at the same time, not in turn") 
   for (std::thread &thread : threads)
     thread.join();
   CHECK(right == 16);
-  CHECK(Clock::now() - start < timeout + slack);
+  CHECK(Clock::now() - start < storeTimeout + storeSlack);
 }
 
 TEST_CASE("Threads, and processes on one directory, ask for a kernel once") {
@@ -217,7 +218,7 @@ TEST_CASE("A call is bounded even while the thread that talks to the network is 
   std::condition_variable changed;
   bool stuck = false, free = false;
   TempDir dir;
-  Options options = sharing(dir.path(), server.url(), true, nullptr, timeout);
+  Options options = sharing(dir.path(), server.url(), true, nullptr, storeTimeout);
   options.warn = [&](const std::string &text) { // of the upload: the network's thread tells it
     if (text.find("not shared") == std::string::npos)
       return;
@@ -233,8 +234,8 @@ TEST_CASE("A call is bounded even while the thread that talks to the network is 
   lock.unlock();
   const auto start = Clock::now();
   CHECK(isImageOf(cache.getOrBuild(keyOf("2"), builderOf("2")), "2"));
-  CHECK(Clock::now() - start >= timeout);
-  CHECK(Clock::now() - start < timeout + slack);
+  CHECK(Clock::now() - start >= storeTimeout);
+  CHECK(Clock::now() - start < storeTimeout + storeSlack);
   CHECK(cache.counters().remoteErrors >= 2);
   lock.lock();
   free = true;

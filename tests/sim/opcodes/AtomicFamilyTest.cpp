@@ -13,7 +13,7 @@ namespace {
 using Operation = std::function<uint64_t(uint64_t memory, uint64_t data)>;
 
 /// One operation: its name in memory instructions ("" if there is none) and in LDS instructions.
-struct Atomic {
+struct AtomicForm {
   std::string memoryName, ldsName;
   unsigned bytes;
   Operation apply;
@@ -28,7 +28,7 @@ template <class T> uint64_t decremented(uint64_t m, uint64_t d) {
 
 /// Integer operations, for 4 and 8 bytes.
 template <class T>
-void addIntegers(std::vector<Atomic> &out, const std::string &x2, const std::string &u,
+void addIntegers(std::vector<AtomicForm> &out, const std::string &x2, const std::string &u,
                  const std::string &i, const std::string &b) {
   using S = std::make_signed_t<T>;
   auto add = [&](const std::string &memoryName, const std::string &ldsName, Operation apply) {
@@ -57,8 +57,8 @@ uint64_t packed(uint64_t m, uint64_t d, float (*widen)(uint16_t), uint16_t (*nar
   return half(0) | half(16);
 }
 
-std::vector<Atomic> atomics() {
-  std::vector<Atomic> all;
+std::vector<AtomicForm> atomics() {
+  std::vector<AtomicForm> all;
   addIntegers<uint32_t>(all, "", "u32", "i32", "b32");
   addIntegers<uint64_t>(all, "_x2", "u64", "i64", "b64");
   auto f32 = [](auto f) {
@@ -104,7 +104,7 @@ std::vector<uint64_t> words(uint64_t value, unsigned bytes) {
 }
 
 /// The instruction of an address space, or "" if it has none.
-std::string instruction(const Atomic &a, const std::string &space, bool returns) {
+std::string instruction(const AtomicForm &a, const std::string &space, bool returns) {
   std::string data = a.bytes == 4 ? "v2" : "v[2:3]", old = a.bytes == 4 ? "v4" : "v[4:5]";
   if (space == "ds") {
     if (a.ldsName.empty())
@@ -125,7 +125,7 @@ std::string instruction(const Atomic &a, const std::string &space, bool returns)
          (returns ? " sc0" : "");
 }
 
-OpTest atomicTest(const Atomic &a, const std::string &space, bool returns, uint64_t memory,
+OpTest atomicTest(const AtomicForm &a, const std::string &space, bool returns, uint64_t memory,
                   uint64_t data) {
   uint64_t mask = a.bytes == 4 ? 0xffffffff : ~uint64_t(0);
   memory &= mask;
@@ -153,7 +153,7 @@ OpTest atomicTest(const Atomic &a, const std::string &space, bool returns, uint6
 
 TEST_CASE("atomics of every operation and address space", "[opcodes]") {
   std::vector<OpTest> tests;
-  for (const Atomic &a : atomics())
+  for (const AtomicForm &a : atomics())
     for (const char *space : {"ds", "flat", "global", "buffer"})
       for (bool returns : {false, true})
         for (auto [memory, data] : kPairs)

@@ -18,9 +18,9 @@ const std::string kSetUp = "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
 /// from there to registers two groups ahead. Each group waits for the loads that are older than the
 /// buffers, as the v9 kernel of the source does. Only the timing is a GEMM's: addresses in LDS are
 /// those of one row, conflict-free or with every read in 2-way conflict.
-class GemmLoop {
+class StreamedGemm {
 public:
-  GemmLoop(int tileM, int tileN, bool conflicts) : rows_(tileM / 64), columns_(tileN / 64) {
+  StreamedGemm(int tileM, int tileN, bool conflicts) : rows_(tileM / 64), columns_(tileN / 64) {
     readAddress_ = conflicts ? "v_and_b32 v3, 1, v0\nv_mul_u32_u24 v3, 240, v3\n"
                                "v_add_u32 v2, v1, v3\n"
                              : "v_mov_b32 v2, v1\n";
@@ -92,7 +92,7 @@ private:
 
 /// MFMA time over loop time in percent, on a chip where every CU has such a workgroup.
 double gemmEfficiency(int m, int n, bool conflicts = false) {
-  GemmLoop gemm(m, n, conflicts);
+  StreamedGemm gemm(m, n, conflicts);
   TimingReport r = timeSnippet({.body = "",
                                 .threads = 256,
                                 .lds = 163840,
