@@ -26,12 +26,8 @@ bool MemoryUnit::touchL1(uint64_t line) {
   return hit;
 }
 
-/// The chip's idle latency, drawn towards the measured one under load.
-double MemoryUnit::loaded(double unloaded) const {
-  double busy = std::min(1.0, load_.activeCus / params_.cus());
-  return std::max(unloaded, unloaded + (params_.loadedClk - unloaded) * busy);
-}
-
+/// What a wave is expected to wait for the slowest of an instruction's lines. Workgroups that share
+/// lines take turns at being the first: an instruction's lines miss together.
 double MemoryUnit::latency(const uint64_t *lines, size_t count, Missed &missed) {
   double clk = params_.l1HitClk;
   for (size_t n = 0; n < count; ++n) {
@@ -44,13 +40,22 @@ double MemoryUnit::latency(const uint64_t *lines, size_t count, Missed &missed) 
     auto shared = load_.sharers.find(lines[n]);
     double sharers = shared == load_.sharers.end() ? 1 : std::max(1u, shared->second);
     bool again = !seen_.insert(lines[n]).second && load_.fitsL2;
-    double hit = again ? 1 : 1 - 1 / sharers;
-    l2Hits_ += hit;
-    missed.beyondL2 += 1 - hit;
-    double far = loaded(params_.l2HitClk) * hit + loaded(params_.hbmClk) * (1 - hit);
-    clk = std::max(clk, far);
+    double fromL2 = again ? 1 : 1 - 1 / sharers, fromHbm = (1 - fromL2) / load_.xcds;
+    l2Hits_ += fromL2;
+    missed.fromHbm += fromHbm;
+    clk = std::max(clk, params_.l2HitClk * fromL2 + params_.hbmClk * fromHbm +
+                            params_.mallHitClk * (1 - fromL2 - fromHbm));
   }
   return clk;
+}
+
+/// Clk that the CU's share of L2 and of HBM need for what L1 lacks.
+double MemoryUnit::transferClk(const Missed &missed) const {
+  double active = std::max(1.0, load_.activeCus);
+  double fromL2 = std::min<double>(params_.l2BytesPerClkCu,
+                                   params_.loadedBytesPerClkCu * params_.cus() / active);
+  double fromMemory = params_.hbmTerabytes * 1e6 / params_.clockA / active;
+  return params_.lineBytes * std::max(missed.lines / fromL2, missed.fromHbm / fromMemory);
 }
 
 uint64_t MemoryUnit::access(uint64_t clk, const TraceAccess &a, const uint64_t *lines, bool store) {
@@ -73,22 +78,23 @@ uint64_t MemoryUnit::access(uint64_t clk, const TraceAccess &a, const uint64_t *
   tcpFree_ = start + uint64_t(std::lround(process));
   if (store) {
     double data = double(params_.storeClkPerDword) * std::max(1, a.laneBytes / 4);
-    return tcpFree_ + uint64_t(data) + uint64_t(loaded(params_.l2HitClk));
+    return tcpFree_ + uint64_t(data) + uint64_t(params_.l2HitClk);
   }
   Missed missed;
   double away = latency(lines, a.lines, missed);
-  double share = params_.hbmTerabytes * 1e6 / params_.clockA / std::max(1.0, load_.activeCus);
-  double transfer = params_.lineBytes * std::max(missed.lines / double(params_.l2BytesPerClkCu),
-                                                 missed.beyondL2 / share);
-  fabricFree_ = std::max(fabricFree_, double(start)) + transfer;
-  uint64_t back = std::max(uint64_t(std::ceil(fabricFree_)), start + uint64_t(std::lround(away)));
-  if (!flights_.empty())
-    back = std::max(back, flights_.back().back);
+  double back = double(start) + away;
   if (missed.lines) {
-    flights_.push_back({back, a.bytes});
+    back = std::max(back, fabricFree_);
+    fabricFree_ = back + transferClk(missed);
+  }
+  uint64_t done = uint64_t(std::ceil(back));
+  if (!flights_.empty())
+    done = std::max(done, flights_.back().back);
+  if (missed.lines) {
+    flights_.push_back({done, a.bytes});
     inFlight_ += a.bytes;
   }
-  return back;
+  return done;
 }
 
 uint64_t MemoryUnit::scalar(uint64_t clk, const TraceAccess &a, const uint64_t *lines) {

@@ -4,9 +4,11 @@
 // A vector request waits in a queue of the CU, is processed by the L1 (TCP) at its rate, and is
 // then in flight until its data is back; what is in flight at once is bounded by the size of the
 // L1. The latency is that of the slowest line: in L1, in L2 (another CU of the XCD has asked for
-// it: the share of the XCD's workgroups that touch the line), or beyond. The busier the chip, the
-// closer L2 and memory come to the round trip measured under load. Everything here is first in,
-// first out, so that all times are known at issue.
+// it: the share of the XCD's workgroups that touch the line), in the memory-side cache (MALL:
+// another XCD has), or in HBM. Data comes back at the
+// CU's share of what the chip delivers; a CU that asks for more sees the round trip grow until its
+// bytes in flight, divided by it, are that share. Everything here is first in, first out, so that
+// all times are known at issue.
 #pragma once
 #include "runtime/sim/timing/Trace.h"
 #include <deque>
@@ -20,6 +22,7 @@ namespace attune::sim {
 struct ChipLoad {
   std::unordered_map<uint64_t, uint32_t> sharers;
   double activeCus = 1; ///< of the chip
+  double xcds = 1;      ///< that touch the same lines: the first brings them into the MALL
   bool fitsL2 = true;   ///< what the XCD's workgroups touch
 };
 
@@ -39,12 +42,12 @@ public:
 
 private:
   struct Missed {
-    int lines = 0;       ///< in L1
-    double beyondL2 = 0; ///< of those, in L2 too
+    int lines = 0;      ///< in L1
+    double fromHbm = 0; ///< of those, neither in L2 nor in the MALL
   };
   double latency(const uint64_t *lines, size_t count, Missed &missed);
   bool touchL1(uint64_t line);
-  double loaded(double unloaded) const;
+  double transferClk(const Missed &) const;
 
   TimingParams params_;
   const ChipLoad &load_;

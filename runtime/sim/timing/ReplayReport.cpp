@@ -75,6 +75,7 @@ ChipLoad chipLoad(const LaunchTrace &t, uint64_t workgroups, const TimingOptions
     for (auto &[line, count] : load.sharers)
       count = options.sharers;
   load.fitsL2 = load.sharers.size() * uint64_t(p.lineBytes) <= uint64_t(p.l2Bytes);
+  load.xcds = std::max(1u, options.xcds);
   load.activeCus = double(std::min<uint64_t>(workgroups, uint64_t(p.cus())));
   return load;
 }

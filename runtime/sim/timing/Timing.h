@@ -33,6 +33,9 @@ struct TimingOptions {
   /// How many workgroups of an XCD touch the same lines; 0: counted in those that ran. Of use when
   /// fewer ran than are timed.
   uint32_t sharers = 0;
+  /// How many XCDs touch the same lines: what L2 lacks is in the memory-side cache (MALL) once one
+  /// of them has read it. 0: each XCD its own lines.
+  uint32_t xcds = 0;
   /// Instructions and accesses in the order of issue, in TimingReport::timeline.
   bool timeline = false;
 };

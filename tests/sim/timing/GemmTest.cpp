@@ -12,8 +12,15 @@
 //   2       A top, B right  B left'   A bottom     (' of the next step)
 //   3       A bottom, B right A top'    B right
 //
-// Within a region the source's scheduler deals out one ds_read for each MFMA, then one load for
-// four. Only the timing is a GEMM's: addresses in LDS are those of one row, conflict-free.
+// The order within a region is that of the source's scheduler: from the end backwards 2 MFMAs, then
+// 4 behind each load and 1 behind each read while there are any; what is left over goes half to the
+// end and half to the front. A region with too few has none at its front, so that its wait and its
+// barrier follow the last MFMA of the region before, and its first reads come in a burst. What else
+// the compiler emits is here too: a step pair to a turn of the loop, m0 and a wait state before
+// each load, a wait state before pairs of MFMAs that follow others, a new descriptor for A once a
+// turn.
+//
+// Only the timing is a GEMM's: addresses in LDS are those of one row, conflict-free or not.
 #include "tests/sim/timing/TimingHarness.h"
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -29,11 +36,13 @@ struct GemmTile {
 
 class GemmLoop {
 public:
-  explicit GemmLoop(GemmTile tile) : halfA_(tile.m / 64), halfB_(tile.n / 64) {}
+  /// `conflicts`: every other read has its lanes in pairs on the same banks.
+  explicit GemmLoop(GemmTile tile, bool conflicts = false)
+      : halfA_(tile.m / 64), halfB_(tile.n / 64), conflicts_(conflicts) {}
 
   std::string text();
-  /// Of one step of K.
-  double matrixClk() const { return 4.0 * regionMfmas() * 16; }
+  /// Of a turn of the loop.
+  double matrixClk() const { return kSteps * 4.0 * regionMfmas() * 16; }
 
 private:
   enum Half { ATop, ABottom, BLeft, BRight };
@@ -44,41 +53,59 @@ private:
                                         {ABottom, BLeft, BRight, ATop},
                                         {ATop, BRight, BLeft, ABottom},
                                         {ABottom, BRight, ATop, BRight}};
-  static constexpr int kGroupsInFlight = 5;
+  static constexpr int kSteps = 2, kGroupsInFlight = 5, kMfmasPerLoad = 4, kDrain = 2;
 
   void line(const std::string &s) { text_ += s + "\n"; }
   /// Loads of a wave for half a tile, and 16-row operands of that half.
   int size(Half h) const { return h == ATop || h == ABottom ? halfA_ : halfB_; }
+  int stepLoads() const { return 2 * (halfA_ + halfB_); }
   int regionMfmas() const { return halfA_ * halfB_ * 2; }
   std::string operand(Half h, int n) const {
     int first = 8 + int(h) * 32 + n * 4;
     return "v[" + std::to_string(first) + ":" + std::to_string(first + 3) + "]";
   }
-  void load() {
-    line("s_mov_b32 m0, 0\nbuffer_load_dwordx4 v1, s[4:7], s8 offen lds\n"
-         "s_add_u32 s8, s8, 0x1000");
+  /// The halves lie in the order A top, A bottom, B left, B right, two buffers each; an offset of
+  /// 64 KiB or more does not fit an instruction.
+  bool needsAddress(Half h) const {
+    int before[] = {0, halfA_, 2 * halfA_, 2 * halfA_ + halfB_};
+    return 2 * 4096 * before[h] >= 65536;
   }
   void read(Half h, int n) {
-    line("ds_read_b128 " + operand(h, n) + ", v2 offset:" + std::to_string(n * 1024));
+    line("ds_read_b128 " + operand(h, n) + (n % 2 ? ", v3" : ", v2") +
+         " offset:" + std::to_string(n * 1024));
   }
-  void region(int r);
-  void memory(const Region &, int item);
+  void load(const std::string &waitState = "s_nop 0");
+  void prologue();
+  std::vector<int> mfmasBehind(int reads, int loads) const;
+  void mfma(int region, int n, bool afterMemory);
+  void region(int number, bool newDescriptor);
 
   int halfA_, halfB_;
+  bool conflicts_;
+  int loaded_ = 0;
   std::string text_;
 };
 
-/// s[4:7] describes the buffer, v1 is 16 bytes for each thread.
-const std::string kGemmSetUp = "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
-                               "s_mov_b32 s6, 0x100000\ns_mov_b32 s7, 0x20000\ns_mov_b32 s8, 0\n"
-                               "v_and_b32 v1, 0x3ff, v0\nv_lshlrev_b32 v1, 4, v1\n"
-                               "s_mov_b32 m0, 0\ns_waitcnt lgkmcnt(0)\ns_barrier\n";
+void GemmLoop::load(const std::string &waitState) {
+  std::string address = "v" + std::to_string(140 + loaded_++ % stepLoads());
+  line("s_mov_b32 m0, 0\n" + waitState + "\nbuffer_load_dwordx4 " + address +
+       ", s[4:7], s8 offen lds");
+  if (loaded_ % stepLoads() == 0)
+    line("s_add_u32 s8, s8, " + std::to_string(stepLoads() * 4096));
+}
 
-std::string GemmLoop::text() {
-  line(kGemmSetUp);
-  line("v_mov_b32 v2, v1");
-  line("s_movk_i32 s9, 14");
-  for (int step = 0; step < 2; ++step)
+/// s[4:7] describes the buffer, v1 is 16 bytes for each thread, v140 and on the same for each load
+/// of a step. Two steps are loaded, the first region's operands read.
+void GemmLoop::prologue() {
+  line("s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_mov_b32 s6, 0x400000\ns_mov_b32 s7, 0x20000\n"
+       "s_mov_b32 s8, 0\nv_and_b32 v1, 0x3ff, v0\nv_lshlrev_b32 v1, 4, v1\nv_mov_b32 v2, v1\n"
+       "s_movk_i32 s9, 24\ns_waitcnt lgkmcnt(0)\ns_mov_b64 s[20:21], s[4:5]\n"
+       "s_mov_b64 s[22:23], s[6:7]");
+  line(conflicts_ ? "v_and_b32 v3, 1, v0\nv_mul_u32_u24 v3, 240, v3\nv_add_u32 v3, v1, v3"
+                  : "v_mov_b32 v3, v1");
+  for (int n = 0; n < stepLoads(); ++n)
+    line("v_add_u32 v" + std::to_string(140 + n) + ", " + std::to_string(n * 4096) + ", v1");
+  for (int step = 0; step < kSteps; ++step)
     for (Half h : {BLeft, ATop, ABottom, BRight})
       for (int n = 0; n < size(h); ++n)
         load();
@@ -86,81 +113,120 @@ std::string GemmLoop::text() {
   for (Half h : {BLeft, ATop})
     for (int n = 0; n < 2 * size(h); ++n)
       read(h, n);
+}
+
+/// How many MFMAs the scheduler puts behind each read and load of a region.
+std::vector<int> GemmLoop::mfmasBehind(int reads, int loads) const {
+  std::vector<int> behind(size_t(reads + loads));
+  int left = regionMfmas();
+  int spare = std::max(0, left - kMfmasPerLoad * loads - reads - kDrain);
+  auto take = [&](size_t item, int count) {
+    count = std::min(count, left);
+    behind[item] += count;
+    left -= count;
+  };
+  take(behind.size() - 1, kDrain + spare / 2);
+  for (size_t item = behind.size(); item-- > 0;)
+    take(item, item < size_t(reads) ? 1 : kMfmasPerLoad);
+  return behind;
+}
+
+void GemmLoop::mfma(int number, int n, bool afterMemory) {
+  const Region &r = kRegions[number];
+  int tile = n / 2, k = n % 2, first = (number * halfA_ * halfB_ + tile) * 4;
+  std::string c = "a[" + std::to_string(first) + ":" + std::to_string(first + 3) + "]";
+  if (k == 0 && !afterMemory)
+    line("s_nop 0");
+  line("v_mfma_f32_16x16x32_f16 " + c + ", " + operand(r.a, tile / halfB_ * 2 + k) + ", " +
+       operand(r.b, tile % halfB_ * 2 + k) + ", " + c);
+}
+
+void GemmLoop::region(int number, bool newDescriptor) {
+  const Region &r = kRegions[number];
+  // The youngest loads: those of the region whose data is read, and later ones.
+  int outstanding = 0;
+  for (int back = 1; back <= kGroupsInFlight; ++back)
+    outstanding += size(kRegions[(number + 8 - back) % 4].load);
+  int reads = 2 * size(r.read), loads = size(r.load);
+  int readBefore = 2 * size(kRegions[(number + 3) % 4].read), n = 0;
+  std::vector<int> behind = mfmasBehind(reads, loads);
+  int front = regionMfmas();
+  for (int count : behind)
+    front -= count;
+  for (; n < front; ++n) {
+    if (n < 2) // its operands are the first to be read
+      line("s_waitcnt lgkmcnt(" + std::to_string(std::clamp(readBefore - 1 - n, 0, 15)) + ")");
+    mfma(number, n, n < 2);
+  }
+  if (needsAddress(r.read))
+    line("v_add_u32 v4, 0, v2");
+  line("s_waitcnt vmcnt(" + std::to_string(outstanding) + ") lgkmcnt(0)\ns_barrier");
+  for (int item = 0; item < reads + loads; ++item) {
+    if (item < reads)
+      read(r.read, item);
+    else if (newDescriptor && item == reads)
+      load("s_and_b32 s5, s21, 0xffff\ns_mov_b32 s4, s20\ns_mov_b32 s6, s22\ns_mov_b32 s7, s23");
+    else
+      load();
+    for (int last = n + behind[size_t(item)], start = n; n < last; ++n)
+      mfma(number, n, n == start);
+  }
+}
+
+std::string GemmLoop::text() {
+  prologue();
   line("loop:");
-  for (int r = 0; r < 4; ++r)
-    region(r);
-  line("s_sub_u32 s9, s9, 1\ns_cmp_lg_u32 s9, 0\ns_cbranch_scc1 loop\ns_endpgm");
+  for (int step = 0; step < kSteps; ++step)
+    for (int r = 0; r < 4; ++r)
+      region(r, step == 0 && r == 1);
+  // The advance of A and B, then the count.
+  line("s_add_u32 s24, s24, 0x100\ns_addc_u32 s25, s25, 0\ns_add_u32 s26, s26, 0x100\n"
+       "s_addc_u32 s27, s27, 0\ns_sub_u32 s9, s9, 1\ns_cmp_lg_u32 s9, 0\ns_cbranch_scc1 loop\n"
+       "s_endpgm");
   return "\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n" + text_ +
          "\n.rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
          ".amdhsa_next_free_vgpr 512\n.amdhsa_next_free_sgpr 96\n.amdhsa_accum_offset 256\n"
          ".amdhsa_kernarg_size 64\n.end_amdhsa_kernel\n";
 }
 
-void GemmLoop::memory(const Region &r, int item) {
-  int reads = 2 * size(r.read);
-  if (item < reads)
-    read(r.read, item);
-  else
-    load();
-}
-
-void GemmLoop::region(int number) {
-  const Region &r = kRegions[number];
-  // The youngest loads: those of the region whose data is read, and later ones.
-  int outstanding = 0;
-  for (int back = 1; back <= kGroupsInFlight; ++back)
-    outstanding += size(kRegions[(number + 8 - back) % 4].load);
-  int reads = 2 * size(r.read), loads = size(r.load), mfmas = regionMfmas();
-  constexpr int kMfmasPerLoad = 4, kBeforeWait = 2;
-  int cost = reads + kMfmasPerLoad * loads, room = mfmas - kBeforeWait;
-  line("s_waitcnt lgkmcnt(0)");
-  int item = 0, spent = 0;
-  for (int n = 0; n < mfmas; ++n) {
-    int tile = n / 2, k = n % 2;
-    int acc = (number * halfA_ * halfB_ + tile) * 4;
-    std::string a = "a[" + std::to_string(acc) + ":" + std::to_string(acc + 3) + "]";
-    line("v_mfma_f32_16x16x32_f16 " + a + ", " + operand(r.a, tile / halfB_ * 2 + k) + ", " +
-         operand(r.b, tile % halfB_ * 2 + k) + ", " + a);
-    if (n + 1 == kBeforeWait)
-      line("s_waitcnt vmcnt(" + std::to_string(outstanding) + ")\ns_barrier");
-    // An item is due when the cost of those before it is spent; all are if there is too little
-    // room.
-    int due = (n + 1 - kBeforeWait) * std::max(cost, room) / room;
-    for (; n + 1 >= kBeforeWait && item < reads + loads && (spent <= due || n + 1 == mfmas);
-         ++item) {
-      memory(r, item);
-      spent += item < reads ? 1 : kMfmasPerLoad;
-    }
-  }
-}
-
-/// MFMA time over loop time in percent, on a chip where every CU has such a workgroup.
-double gemmEfficiency(GemmTile tile) {
-  GemmLoop gemm(tile);
+/// MFMA time over loop time in percent, on a chip where every CU has such a workgroup. A quarter of
+/// what L1 asks for is not in L2 (measured for this kernel: 4.10 of 16.78 million), and a quarter
+/// of that is the first read of its line on the chip: 1.05 million lines.
+double gemmEfficiency(GemmTile tile, bool conflicts = false) {
+  GemmLoop gemm(tile, conflicts);
   TimingReport r = timeSnippet({.body = "",
                                 .threads = 256,
                                 .lds = 163840,
-                                .options = {.workgroups = 256, .sharers = 8},
-                                .text = gemm.text()});
+                                .options = {.workgroups = 256, .sharers = 4, .xcds = 4},
+                                .text = gemm.text(),
+                                .bufferBytes = 0x400000});
+  REQUIRE(r.loop.found);
   return 100 * gemm.matrixClk() / r.loop.clk;
 }
 
 } // namespace
 
-TEST_CASE("row 3 with the loop of the source, all eight tiles: misses as docs/timing.md states") {
+TEST_CASE("row 3: MFMA efficiency of the loop of a GEMM, all eight tiles of the source") {
   struct Row {
     GemmTile tile;
-    double published, miss; // the largest miss, relative
+    double published;
   };
-  for (Row row : {Row{{256, 256}, 96, 0.03},
-                  {{256, 128}, 83, 0.12},
-                  {{128, 256}, 84, 0.11},
-                  {{128, 128}, 69, 0.02},
-                  {{256, 64}, 55, 0.05},
-                  {{64, 256}, 57, 0.08},
-                  {{128, 64}, 47, 0.11},
-                  {{64, 128}, 47, 0.11}}) {
-    INFO(row.tile.m << " x " << row.tile.n);
-    CHECK(gemmEfficiency(row.tile) == Catch::Detail::Approx(row.published).epsilon(row.miss));
+  for (Row row : {Row{{256, 256}, 96},
+                  {{256, 128}, 83},
+                  {{128, 256}, 84},
+                  {{128, 128}, 69},
+                  {{256, 64}, 55},
+                  {{64, 256}, 57},
+                  {{128, 64}, 47},
+                  {{64, 128}, 47}}) {
+    double model = gemmEfficiency(row.tile);
+    INFO(row.tile.m << " x " << row.tile.n << ": " << model);
+    CHECK(model == Catch::Detail::Approx(row.published).epsilon(0.05));
   }
+}
+
+TEST_CASE(
+    "row 43: 2-way conflicts of half of the reads do not slow a GEMM that LDS does not bound") {
+  CHECK(gemmEfficiency({256, 256}, true) ==
+        Catch::Detail::Approx(gemmEfficiency({256, 256})).epsilon(0.02));
 }

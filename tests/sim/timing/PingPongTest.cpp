@@ -50,7 +50,7 @@ TEST_CASE("row 6: with its MFMAs only, the loop takes 4105 clk") {
 TEST_CASE("vector work that fits the windows is free, packed work is not") {
   double floor = iteration("");
   CHECK(iteration(repeat("v_add_f32 v16, v17, v18", 6)) ==
-        Catch::Detail::Approx(floor).epsilon(0.03));
+        Catch::Detail::Approx(floor).epsilon(0.04));
   CHECK(iteration(repeat("v_exp_f32 v16, v17", 3)) == Catch::Detail::Approx(floor).epsilon(0.03));
   CHECK(iteration("v_pk_mul_f32 v[16:17], v[18:19], v[20:21]\n") > 1.4 * floor);
 }

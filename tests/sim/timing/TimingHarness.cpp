@@ -8,7 +8,7 @@ namespace timingtest {
 
 TimingReport timeSnippet(const Snippet &s) {
   Fixture f(assemble(s.text.empty() ? kernelText(s.body) : s.text));
-  uint64_t buffer = f.upload(std::vector<uint32_t>(262144));
+  uint64_t buffer = f.upload(std::vector<uint32_t>(s.bufferBytes / 4));
   TimingRecorder recorder(s.options.params);
   REQUIRE(f.launch("k", 1, s.threads, Args().add(buffer), {.observers = &recorder}, s.lds) == "");
   TimingOptions options = s.options;

@@ -12,10 +12,10 @@ struct Snippet {
   uint32_t lds = 65536;
   attune::sim::TimingOptions options = {};
   std::string text = ""; ///< a whole kernel "k" in place of `body`
+  uint32_t bufferBytes = 1 << 20;
 };
 
-/// The report of one workgroup, with its timeline. s[0:1] points to the address of a buffer of
-/// 1 MiB.
+/// The report of one workgroup, with its timeline. s[0:1] points to the address of a buffer.
 attune::sim::TimingReport timeSnippet(const Snippet &);
 
 /// Clk from the first to the last issue of wave 0's instructions with this mnemonic, divided by the
