@@ -10,7 +10,8 @@ TimingReport timeSnippet(const Snippet &s) {
   Fixture f(assemble(s.text.empty() ? kernelText(s.body) : s.text));
   uint64_t buffer = f.upload(std::vector<uint32_t>(s.bufferBytes / 4));
   TimingRecorder recorder(s.options.params);
-  REQUIRE(f.launch("k", 1, s.threads, Args().add(buffer), {.observers = &recorder}, s.lds) == "");
+  REQUIRE(f.launch("k", s.workgroups, s.threads, Args().add(buffer), {.observers = &recorder},
+                   s.lds) == "");
   TimingOptions options = s.options;
   options.timeline = true;
   attune::Result<TimingReport> report = simulateTiming(recorder, options);

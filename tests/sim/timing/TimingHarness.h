@@ -13,9 +13,10 @@ struct Snippet {
   attune::sim::TimingOptions options = {};
   std::string text = ""; ///< a whole kernel "k" in place of `body`
   uint32_t bufferBytes = 1 << 20;
+  uint32_t workgroups = 1; ///< that run; 0, 256, 512 ... are on the timed CU
 };
 
-/// The report of one workgroup, with its timeline. s[0:1] points to the address of a buffer.
+/// The report, with its timeline. s[0:1] points to the address of a buffer.
 attune::sim::TimingReport timeSnippet(const Snippet &);
 
 /// Clk from the first to the last issue of wave 0's instructions with this mnemonic, divided by the

@@ -1,0 +1,326 @@
+// The table of ablations. Each row runs a loop (LoopText.h) with the instruction counts and the
+// order that its source states, before and after the change; what a source does not state is not
+// tried.
+#include "runtime/sim/timing/Occupancy.h"
+#include "tests/sim/timing/Ablations.h"
+#include "tests/sim/timing/GemmLoop.h"
+#include "tests/sim/timing/LoopText.h"
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+using namespace attune::sim;
+
+namespace timingtest {
+namespace {
+
+/// What TFLOPS are in proportion to: the loop's rate, and the clock at its density of MFMAs.
+/// Sources that state TFLOPS measured at the power cap.
+double speed(const TimingReport &r) {
+  TimingParams p;
+  return std::clamp(p.clockA + p.clockB * r.loop.matrixBusy, p.clockLo, p.clockHi) / r.loop.clk;
+}
+
+// LDS reads ---------------------------------------------------------------------------------------
+
+/// Lanes of ds_read_b128 in groups of `ways` on the same banks; 8: two columns of rows of 256
+/// bytes.
+std::string conflictAddress(int ways) {
+  if (ways == 1)
+    return "";
+  if (ways == 8)
+    return "v_lshlrev_b32 v15, 8, v4\nv_and_b32 v3, 1, v4\nv_lshlrev_b32 v3, 4, v3\n"
+           "v_add_u32 v15, v15, v3";
+  return "v_and_b32 v3, " + std::to_string(ways - 1) +
+         ", v4\nv_mul_u32_u24 v3, 240, v3\nv_add_u32 v15, v2, v3";
+}
+
+/// Clk of a ds_read_b128, of many in a row.
+double readClk(int ways, uint32_t threads) {
+  constexpr int kReads = 256;
+  Loop l{.pattern = std::to_string(kReads) + "K", .threads = threads, .pingPong = false};
+  l.setUp = conflictAddress(ways);
+  return loopClk(l) / kReads;
+}
+
+// Attention as in gfx950-gluon-tutorials ----------------------------------------------------------
+
+/// Clk of two kv tiles, of both waves of a SIMD: stages that multiply, `qk` and `pv`, face stages
+/// that load and read in the other wave. `head` begins each memory stage.
+struct Attention {
+  std::string qk, pv;
+  std::string head = "";
+  std::string readK = "16R", readV = "32T";
+  std::string afterK = "", drainV = "w";
+};
+TimingReport timeAttention(const Attention &a) {
+  std::string tile = "+" + a.head + "2G" + a.readK + a.afterK + "Vwb-" + a.qk + "b+" + a.head +
+                     "2G" + a.readV + "V" + a.drainV + "b-" + a.pv + "b";
+  return timeLoop({.pattern = "2(" + tile + ")"});
+}
+double attentionClk(const Attention &a) { return timeAttention(a).loop.clk; }
+
+// fav4, lazy rescale: 84 slots of vector work beside QK (12 subtractions and 12 exp2 of the PV
+// stage's, 32 sums, 16 conversions), 76 and an exchange beside PV (16 max3, 20 and 20), of 96.
+const std::string kLazyQk = "6(M2v2e)8(M5v)2(M4v)", kLazyPv = "2(M5x)M6xMs4v3(M5v)6(M3e)M2ev2M";
+// fav3, eager rescale: the groups that its scheduler states. 12 and 14 packed instructions do not
+// fit and run in the open.
+const std::string kEagerQk = "12p15(M6v)M5v", kEagerPv = "2(M6v)M4vM4vs14pM4ve10(M3e)Meve";
+// The kernel before, its softmax in [MFMA][3 VALU] groups, which leave exp2 to the end.
+const std::string kGroupsQk = "16(M6v)3pv16c", kGroupsPv = "16(M3v)6v33e";
+
+TimingReport timeLazy(const std::string &head) {
+  return timeAttention({.qk = kLazyQk, .pv = kLazyPv, .head = head, .afterK = "k"});
+}
+double lazyClk(const std::string &head) { return timeLazy(head).loop.clk; }
+double eagerClk() { return attentionClk({.qk = kEagerQk, .pv = kEagerPv, .head = "2n"}); }
+
+// GEMM in 8 waves ---------------------------------------------------------------------------------
+
+/// MFMA time in percent. Regions of a multiplying and a memory stage, as in the 4-wave kernel.
+double gemm8Efficiency(const std::string &turn, int vmKeep, double matrixClk) {
+  Loop l{.pattern = turn, .vmKeep = vmKeep};
+  l.options = {.workgroups = 256, .sharers = 4, .xcds = 4};
+  l.lds = 131072;
+  return 100 * matrixClk / loopClk(l);
+}
+double quadrants8() {
+  return gemm8Efficiency("2(-16mb+8R2GVwb-16mb+4R2GVwb)", 10, 2 * 4 * 16 * 16);
+}
+double ring8(const std::string &memory) {
+  return gemm8Efficiency("3(-32mb+" + memory + "Vb)", 8, 2 * 3 * 32 * 16);
+}
+
+/// Of a K step of 128 of an fp8 GEMM that loads a tile while it multiplies the one before.
+double fp8Speed(const std::string &turn, uint32_t threads, uint32_t workgroups, int vgprs) {
+  Loop l{.pattern = turn, .threads = threads, .pingPong = false};
+  l.options = {.workgroups = 256 * ((workgroups + 255) / 256), .sharers = 4, .xcds = 4};
+  l.lds = workgroups > 1 ? 65536 : 131072;
+  l.workgroups = workgroups;
+  l.vgprs = vgprs;
+  return speed(timeLoop(l));
+}
+double fp8Tile256() { return fp8Speed("8G24Rw32qZb", 512, 1, 256); }
+
+// rocke's dense prefill ---------------------------------------------------------------------------
+
+/// A kv tile of 64, 8 waves. K rows are padded to 272 bytes, V rows to 320.
+struct Rocke {
+  std::string exp = "e", rescale = "k", relayout = "", raise = "+", lower = "-";
+  int keyRow = 272, valueRow = 320;
+  uint32_t sharers = 14;
+};
+TimingReport timeRocke(const Rocke &r) {
+  Loop l{.pattern = "Vb16Kw16M32vBw4v" + r.relayout + r.raise + "8(2T)w16(2TM2f2" + r.exp + ")" +
+                    r.lower + r.rescale + "16cb16u",
+         .pingPong = false,
+         .vmKeep = 8};
+  l.options = {.workgroups = 256, .sharers = r.sharers};
+  // K: row lane % 32, 16 bytes at lane / 32. V: row lane % 16 / 4 (+ 4 for the upper half of the
+  // lanes), 32 bytes for each 16 lanes of a half.
+  l.setUp = "v_and_b32 v15, 31, v4\nv_mul_u32_u24 v15, " + std::to_string(r.keyRow) +
+            ", v15\nv_lshrrev_b32 v3, 5, v4\nv_lshlrev_b32 v3, 4, v3\nv_add_u32 v15, v15, v3\n"
+            "v_lshrrev_b32 v3, 2, v4\nv_and_b32 v3, 3, v3\nv_lshrrev_b32 v14, 5, v4\n"
+            "v_lshlrev_b32 v14, 2, v14\nv_add_u32 v14, v14, v3\nv_mul_u32_u24 v14, " +
+            std::to_string(r.valueRow) +
+            ", v14\nv_and_b32 v3, 16, v4\nv_lshlrev_b32 v3, 1, v3\nv_add_u32 v14, v14, v3\n"
+            "v_and_b32 v3, 3, v4\nv_lshlrev_b32 v3, 3, v3\nv_add_u32 v14, v14, v3";
+  return timeLoop(l);
+}
+/// What a lever gains: the kernel as it is, against one without it.
+double gain(const Rocke &without) { return speed(timeRocke({})) / speed(timeRocke(without)); }
+
+/// Causal prefill of 8192 rows, 128 heads: tiles of the longest XCD, a workgroup for each q block
+/// against workgroups that stay.
+double persistentGain() {
+  constexpr int kHeads = 128, kBlocks = 32, kTilesPerBlock = 4;
+  constexpr double kColdTiles = 4.5;
+  TimingParams p;
+  std::vector<uint64_t> tenths; // of a tile
+  double all = 0;
+  for (int head = 0; head < kHeads; ++head)
+    for (int block = 0; block < kBlocks; ++block) {
+      tenths.push_back(uint64_t(10 * (kTilesPerBlock * (block + 1) + kColdTiles)));
+      all += kTilesPerBlock * (block + 1);
+    }
+  double each = double(dispatchClk(tenths, 1, p)) / 10;
+  return each / (all / p.cus() + kColdTiles);
+}
+
+/// The d64 kernel: 4 waves of 32 rows, `resident` workgroups. In proportion to TFLOPS.
+double smallHeadRate(int resident) {
+  Loop l{.pattern = "Zb8G8Kw8M32vBw4v8(2Tw)8(M4f4e)k16c", .threads = 256, .pingPong = false};
+  l.options = {.workgroups = uint64_t(resident) * 256, .sharers = 14};
+  l.lds = 33792;
+  l.workgroups = uint32_t(resident - 1) * 256 + 1;
+  l.vgprs = resident <= 3 ? 168 : 128;
+  return resident * speed(timeLoop(l));
+}
+
+// Decode ------------------------------------------------------------------------------------------
+
+/// aiter's sparse decode, a tile: indices, then what they point to, to LDS, 7 barriers. A wave has
+/// 16 rows of the tile.
+Loop decode(uint32_t threads, const std::string &read = "R", const std::string &math = "136h64v") {
+  Loop l{.pattern = "LZ8LZ96v16dwb32" + read + "w" + math + "2(16vBwbb)b2b",
+         .threads = threads,
+         .pingPong = false};
+  l.options = {.workgroups = 256, .sharers = 1};
+  return l;
+}
+double decodeConflicts(int ways) {
+  Loop l = decode(256, "K");
+  l.setUp = conflictAddress(ways);
+  return loopClk(l);
+}
+double decodeResident(int workgroups) {
+  Loop l = decode(256);
+  l.workgroups = uint32_t(workgroups - 1) * 256 + 1;
+  l.vgprs = workgroups == 1 ? 512 : 256;
+  l.options.workgroups = 256 * uint64_t(workgroups);
+  return loopClk(l) / workgroups;
+}
+
+/// Clk of the CU for each PV MFMA of a kernel that transposes V with 6 shuffles, less those with
+/// the transposing read.
+double transposeClk() {
+  constexpr int kMfmas = 16, kWaves = 8;
+  auto clk = [](const std::string &each) {
+    return loopClk({.pattern = std::to_string(kMfmas) + "(" + each + ")", .pingPong = false});
+  };
+  return (clk("ow6Bw4vh") - clk("Twh")) / (kMfmas * kWaves);
+}
+
+double flopsRatio() {
+  auto clk = [](const char *p) {
+    return loopClk({.pattern = p, .threads = 64, .pingPong = false});
+  };
+  return 2 * clk("256h") / clk("256m");
+}
+
+constexpr double kHit = 0.05; ///< what counts as reproduced
+const Ablation kAblations[] = {
+    {"1", "ds_read_b128, 4 waves, no conflict", "clk", 16, kHit, "",
+     [] { return readClk(1, 256); }},
+    {"1", "2-way conflict", "clk", 32, kHit, "", [] { return readClk(2, 256); }},
+    {"1", "4-way", "clk", 64, kHit, "", [] { return readClk(4, 256); }},
+    {"1", "8-way", "clk", 128, kHit, "", [] { return readClk(8, 256); }},
+    {"2", "the same with 1 wave, no conflict", "clk", 8, kHit, "", [] { return readClk(1, 64); }},
+    {"2", "2-way", "clk", 8, kHit, "", [] { return readClk(2, 64); }},
+    {"2", "4-way", "clk", 16, kHit, "", [] { return readClk(4, 64); }},
+    {"2", "8-way", "clk", 32, kHit, "", [] { return readClk(8, 64); }},
+    {"3", "GEMM 256x256, MFMA efficiency", "%", 96, kHit, "",
+     [] { return gemmEfficiency({256, 256}); }},
+    {"3", "256x128", "%", 83, kHit, "", [] { return gemmEfficiency({256, 128}); }},
+    {"3", "128x256", "%", 84, kHit, "", [] { return gemmEfficiency({128, 256}); }},
+    {"3", "128x128", "%", 69, kHit, "", [] { return gemmEfficiency({128, 128}); }},
+    {"3", "256x64", "%", 55, kHit, "", [] { return gemmEfficiency({256, 64}); }},
+    {"3", "64x256", "%", 57, kHit, "", [] { return gemmEfficiency({64, 256}); }},
+    {"3", "128x64", "%", 47, kHit, "", [] { return gemmEfficiency({128, 64}); }},
+    {"3", "64x128", "%", 47, kHit, "", [] { return gemmEfficiency({64, 128}); }},
+    {"4", "GEMM in 8 waves, ping-pong, K 8192", "%", 99.8, kHit, "", quadrants8},
+    {"4", "in 4 waves, interleaved", "%", 98.7, kHit, "",
+     [] { return gemmEfficiency({256, 256}, {.peephole = true}); }},
+    {"5", "a fence and a barrier less in the memory stage", "x", 85 / 79.0, kHit, "",
+     [] { return ring8("12R4Gw") / ring8("12Rwb4G"); }},
+    {"6", "attention loop, MFMAs only", "clk", 4105, kHit, "",
+     [] { return attentionClk({.qk = "16M", .pv = "16M"}); }},
+    {"7", "softmax in groups of 3 behind each MFMA", "clk", 5768, kHit, "",
+     [] { return attentionClk({.qk = kGroupsQk, .pv = kGroupsPv}); }},
+    {"8", "scalarized, VALU and exp2 behind different MFMAs", "clk", 5390, kHit, "",
+     [] { return attentionClk({.qk = "14(M8v)MvM", .pv = "6(M8v)M6v8(M4e)Me"}); }},
+    {"9", "six waits out of the MFMA stage", "x", 76.2 / 71.4, kHit, "",
+     [] {
+       double with = attentionClk({.qk = kGroupsQk, .pv = "5(WM3v)wM3v10(M3v)6v33e", .drainV = ""});
+       return with / attentionClk({.qk = kGroupsQk, .pv = kGroupsPv});
+     }},
+    {"10", "fav3, eager rescale", "clk", 4752, kHit, "", eagerClk},
+    {"10", "fav4, lazy rescale", "clk", 4373, kHit, "", [] { return lazyClk("2n"); }},
+    {"10", "fav3 -> fav4", "x", 4752.0 / 4373, kHit, "", [] { return eagerClk() / lazyClk("2n"); }},
+    {"12", "fav4, 24 clk idle before the reads", "x", 1196.5 / 1190.7, kHit, "",
+     [] { return speed(timeLazy("3n")) / speed(timeLazy("")); }},
+    {"12", "32 clk", "x", 1176.8 / 1190.7, kHit, "",
+     [] { return speed(timeLazy("4n")) / speed(timeLazy("")); }},
+    {"13", "fav4, scale folded into Q", "x", 93.8 / 92.4, kHit, "",
+     [] {
+       return attentionClk({.qk = "6(M2f2e)8(M5v)2(M4v)",
+                            .pv = "2(M5x)M6xMs4f3(M5f)Mxv5(M3e)M3eM2efM",
+                            .head = "2n",
+                            .afterK = "k"}) /
+              lazyClk("2n");
+     }},
+    {"14", "fav4, three packed left in the open", "clk", 4672, kHit, "",
+     [] {
+       return attentionClk(
+           {.qk = "6(M3e)9(M5v)M4v", .pv = "2(M5x)M6xMs4v3p4(M5v)5(M3e)3(Mev)", .afterK = "k"});
+     }},
+    {"14", "none, pauses before the reads", "clk", 4377, kHit, "", [] { return lazyClk("3n"); }},
+    {"15", "reads next to their use, 41 waits", "x", 9119.0 / 4377, kHit, "",
+     [] {
+       return attentionClk({.qk = "6(2RwM2v2eM5v)4(RwM5v)",
+                            .pv = "6(4TwM3eM3x)4(2TwM5v)",
+                            .head = "3n",
+                            .readK = "",
+                            .readV = "",
+                            .afterK = "k"}) /
+              lazyClk("3n");
+     }},
+    {"16", "32 fma and 16 exp2 moved to a memory stage", "x", 1181.0 / 1140, kHit, "",
+     [] {
+       return speed(timeLazy("3n")) / speed(timeAttention({.qk = kLazyQk,
+                                                           .pv = "2(M6x)M4x2vM6vM4v11M",
+                                                           .head = "3n",
+                                                           .afterK = "32f16ek"}));
+     }},
+    {"17", "96 shuffles of P", "x", 1.35, kHit, "", [] { return gain({.relayout = "96Bw"}); }},
+    {"18", "K rows not padded", "x", 1.80, kHit, "", [] { return gain({.keyRow = 256}); }},
+    {"19", "V rows not padded", "x", 1.045, kHit, "", [] { return gain({.valueRow = 256}); }},
+    {"20", "exp2 that guards against overflow", "x", 1.115, kHit, "",
+     [] { return gain({.exp = "g"}); }},
+    {"21", "no s_setprio around PV", "x", 1.035, kHit, "",
+     [] { return gain({.raise = "", .lower = ""}); }},
+    {"22", "rescale in every tile", "x", 1.02, kHit, "", [] { return gain({.rescale = "32p"}); }},
+    {"23", "persistent grid", "x", 877.0 / 543, kHit, "", persistentGain},
+    {"24", "half of the lines not in L2", "x", 1.04, kHit, "", [] { return gain({.sharers = 2}); }},
+    {"26", "3 -> 4 workgroups a CU", "x", 1.15, kHit, "",
+     [] { return smallHeadRate(4) / smallHeadRate(3); }},
+    {"28", "V transposed by shuffles, a PV MFMA", "clk", 37, kHit, "", transposeClk},
+    {"29", "16x16x16 -> 16x16x32", "x", 2.1, kHit, "", flopsRatio},
+    {"30", "decode, 1 -> 2 waves a SIMD", "x", 0.745, kHit, "",
+     [] { return decodeResident(2) / decodeResident(1); }},
+    {"31", "decode, tiles of 32 for 64", "x", 2, kHit, "",
+     [] { return 2 * loopClk(decode(128)) / loopClk(decode(256)); }},
+    {"31", "of 16", "x", 4, kHit, "",
+     [] { return 4 * loopClk(decode(64)) / loopClk(decode(256)); }},
+    {"32", "decode, conflicts 4-way -> 8-way", "x", 14.87 / 14.85, kHit, "",
+     [] { return decodeConflicts(8) / decodeConflicts(4); }},
+    {"35", "decode, fp8 dots", "x", 0.815, kHit, "",
+     [] { return loopClk(decode(256, "R", "68h30v")) / loopClk(decode(256)); }},
+    {"37", "fp8 GEMM 128x128 -> 256x256, 8 waves", "x", 2288.0 / 1829, kHit, "",
+     [] { return 2 * fp8Tile256() / fp8Speed("4G12Rw8qZb", 512, 257, 128); }},
+    {"37", "256x256, 8 -> 16 waves", "x", 2228.0 / 2288, kHit, "",
+     [] { return fp8Speed("4G16Rw16qZb", 1024, 1, 128) / fp8Tile256(); }},
+    {"43", "half of a GEMM's reads in 2-way conflict", "x", 1, kHit, "",
+     [] { return gemmEfficiency({256, 256}) / gemmEfficiency({256, 256}, {.conflicts = true}); }},
+};
+
+} // namespace
+
+std::span<const Ablation> ablations() { return kAblations; }
+
+std::string ablationTable() {
+  std::string table;
+  for (const Ablation &a : kAblations) {
+    double model = a.model(), miss = 100 * (model / a.published - 1);
+    auto text = [&](double v) {
+      std::string unit = a.unit;
+      return unit == "clk" ? fmt::format("{:.0f}", v)
+                           : fmt::format("{:.{}f}", v, unit == "x" ? 3 : 1);
+    };
+    table += fmt::format("| {} | {} | {} | {} | {} | {:+.1f} % | {} |\n", a.row, a.what, a.unit,
+                         text(a.published), text(model), miss, a.note);
+  }
+  return table;
+}
+
+} // namespace timingtest
