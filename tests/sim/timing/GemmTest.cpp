@@ -1,4 +1,4 @@
-// The GEMM of gfx950-gluon-tutorials: gfx950-timing.md section 5, rows 3 and 43.
+// The GEMM of gfx950-gluon-tutorials: gfx950-timing.md section 5, row 3.
 #include "tests/sim/timing/GemmLoop.h"
 #include <catch2/catch.hpp>
 
@@ -21,10 +21,4 @@ TEST_CASE("row 3: MFMA efficiency of the loop of a GEMM, all eight tiles of the 
     INFO(row.tile.m << " x " << row.tile.n << ": " << model);
     CHECK(model == Catch::Detail::Approx(row.published).epsilon(0.05));
   }
-}
-
-TEST_CASE(
-    "row 43: 2-way conflicts of half of the reads do not slow a GEMM that LDS does not bound") {
-  CHECK(gemmEfficiency({256, 256}, {.conflicts = true}) ==
-        Catch::Detail::Approx(gemmEfficiency({256, 256})).epsilon(0.02));
 }
