@@ -1,6 +1,8 @@
 #include "tests/sim/timing/GemmLoop.h"
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
+#include <map>
 
 using namespace attune::sim;
 
@@ -111,6 +113,10 @@ std::string GemmLoop::text() {
 }
 
 double gemmEfficiency(GemmTile tile, GemmVariant variant) {
+  static std::map<std::array<int, 4>, double> known;
+  auto [at, fresh] = known.try_emplace({tile.m, tile.n, variant.conflicts, variant.peephole});
+  if (!fresh)
+    return at->second;
   GemmLoop gemm(tile, variant);
   TimingReport r = timeSnippet({.body = "",
                                 .threads = 256,
@@ -119,7 +125,7 @@ double gemmEfficiency(GemmTile tile, GemmVariant variant) {
                                 .text = gemm.text(),
                                 .bufferBytes = 0x400000});
   REQUIRE(r.loop.found);
-  return 100 * gemm.matrixClk() / r.loop.clk;
+  return at->second = 100 * gemm.matrixClk() / r.loop.clk;
 }
 
 } // namespace timingtest
