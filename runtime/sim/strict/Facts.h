@@ -26,13 +26,14 @@ enum class Use : uint8_t {
   MatrixCSame, ///< its C, exactly the D of the producer
   MatrixCWar,  ///< VALU overwrites the C of an earlier matrix product
   Memory,      ///< address or data of a memory or LDS instruction
-  ScalarValu,  ///< scalar source of a VALU instruction
+  ScalarValu,  ///< scalar source of a VALU instruction, lane masks too
+  VccValu,     ///< the same, if it is VCC
   CarryIn,     ///< carry of v_addc, v_subb
   ScalarVmem,  ///< of a vector memory instruction
   LaneSelect,  ///< v_readlane, v_writelane
   DivFmas,     ///< VCC of v_div_fmas
   DppExec,     ///< EXEC of a DPP instruction
-  LaneExec,    ///< EXEC of v_readlane, v_readfirstlane, v_writelane
+  LaneExec,    ///< EXEC of v_readlane, v_readfirstlane, v_writelane and the permlane swaps
   DmaM0,       ///< M0 of an LDS-DMA
   Scalar,      ///< read by the scalar unit or its memory
   ValuWrite,

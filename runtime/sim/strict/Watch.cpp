@@ -46,7 +46,8 @@ bool Watch::narrowLds() const {
   });
 }
 
-void Watch::begin(const Workgroup &g, std::span<const std::unique_ptr<Wave>>) {
+void Watch::begin(const Workgroup &g, std::span<const std::unique_ptr<Wave>> waves) {
+  waves_ = waves;
   uint64_t id = g.id[0] + uint64_t(d_.grid[0]) * (g.id[1] + uint64_t(d_.grid[1]) * g.id[2]);
   found_.begin(id, g.id);
   for (Scoreboard &s : boards_)
@@ -56,7 +57,25 @@ void Watch::begin(const Workgroup &g, std::span<const std::unique_ptr<Wave>>) {
   scratch_.assign(g.scratch.bytes, 1);
 }
 
+/// Hardware lets the waves go on that are left; but the barrier may have been meant for all.
+void Watch::checkBarrier() {
+  auto ended = [](const std::unique_ptr<Wave> &w) { return w->state == WaveState::Ended; };
+  auto gone = std::ranges::find_if(waves_, ended);
+  if (gone == waves_.end())
+    return;
+  for (const std::unique_ptr<Wave> &w : waves_)
+    if (!ended(w))
+      found_.add(FindingKind::DivergentBarrier, *w, *w->current, -1, (*gone)->current,
+                 int((*gone)->id), [&](Finding &out) {
+                   out.subject = fmt::format("wave {}", out.otherWave);
+                   out.message = fmt::format(
+                       "waits at a barrier that {} never reaches: it has ended at pc {:#x}",
+                       out.subject, out.otherPc);
+                 });
+}
+
 void Watch::released(const Workgroup &) {
+  checkBarrier();
   lds_.released();
   memory_.released();
   for (Scoreboard &s : boards_)
