@@ -55,6 +55,18 @@ Producer matrixProducer(std::string_view m, uint8_t passes) {
                        : Producer::Xdl16;
 }
 
+/// Does a VALU instruction put its result, or part of it, elsewhere than into the low bits?
+bool shiftsResult(const Inst &i, const OpcodeInfo &op) {
+  if (op.format >= Format::VOP3P || i.dst.kind == OperandKind::Sgpr)
+    return false;
+  if (i.flags & Sdwa)
+    return (i.ext >> 8 & 7) != 6; // dst_sel, DWORD
+  std::string_view m = op.mnemonic;
+  bool bytes = m.starts_with("v_cvt_sr_") || m.ends_with("_pk_fp4_f32") ||
+               m.ends_with("_pk_fp4_f16") || m.ends_with("_pk_fp4_bf16"); // op_sel[3:2]
+  return i.opSel & (bytes ? 12 : 8);
+}
+
 bool transcendental(std::string_view m) {
   for (std::string_view p : {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"})
     if (m.starts_with(p))
@@ -198,7 +210,10 @@ void Builder::valu() {
     write(i_.src[0], Use::ValuWrite);
   if (op_.flags & VopcX)
     writeScalar(reg::kExec, 2);
-  f_.vectorProducer = trans ? Producer::Trans : dot ? Producer::Dot : Producer::Valu;
+  f_.vectorProducer = trans                   ? Producer::Trans
+                      : dot                   ? Producer::Dot
+                      : shiftsResult(i_, op_) ? Producer::Shifted
+                                              : Producer::Valu;
   f_.scalarProducer = Producer::ValuScalar;
   f_.allLanes = op_.run == vReadlaneB32 || put;
   f_.crossLane = lane || permlane || (i_.flags & Dpp);
@@ -248,7 +263,8 @@ void Builder::matrix() {
   }
   write(i_.dst, Use::MatrixWrite);
   f_.passes = passesOf(m_);
-  f_.vectorProducer = matrixProducer(m_, f_.passes);
+  f_.vectorProducer = f_.holder = matrixProducer(m_, f_.passes);
+  f_.heldSource = sparse ? 3 : 2;
   f_.allLanes = f_.crossLane = true;
   f_.flow = Flow::Matrix;
 }
@@ -291,6 +307,11 @@ void Builder::memory() {
   f_.atomic = lds ? !write && !exchange && !m_.starts_with("ds_read") && op_.signature != "="
                   : bool(op_.flags & Atomic);
   f_.store = lds ? write : i_.src[3].kind != OperandKind::None;
+  if (!lds && i_.src[3].dwords > 2) {
+    bool sgpr = op_.format == Format::MUBUF && i_.src[2].kind == OperandKind::Sgpr;
+    f_.holder = sgpr ? Producer::WideStoreSgpr : Producer::WideStore;
+    f_.heldSource = 3;
+  }
 }
 
 Facts Builder::run() {

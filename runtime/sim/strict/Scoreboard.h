@@ -21,7 +21,7 @@ inline constexpr int64_t kLongAgo = -1000;
 struct Cell {
   uint64_t undefined = ~uint64_t(0); ///< VGPR: lanes; scalar: bits
   int64_t writeClock = kLongAgo;
-  int64_t readClock = kLongAgo; ///< as C of a matrix product
+  int64_t readClock = kLongAgo; ///< by an instruction that holds it (Facts::holder)
   const Inst *writer = nullptr;
   const Inst *reader = nullptr;
   uint32_t pending = 0; ///< Pending::id of the load on its way here
