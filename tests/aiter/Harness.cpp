@@ -1,4 +1,5 @@
 #include "tests/aiter/Harness.h"
+#include "tests/aiter/Verdicts.h"
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -79,9 +80,9 @@ std::string CodeObject::tryLaunch(std::array<uint32_t, 3> grid, uint32_t threads
   options.ldsDelay = policy.ldsDelay;
   options.memoryDelay = policy.memoryDelay;
   attune::sim::strict::StrictChecker own;
-  bool print = !checker_ && std::getenv("ATTUNE_AITER_STRICT");
-  if (checker_ || print)
-    options = (print ? own : *checker_).watch(options);
+  bool judge = !checker_ && (Verdicts::current() || std::getenv("ATTUNE_AITER_STRICT"));
+  if (checker_ || judge)
+    options = (judge ? own : *checker_).watch(options);
   auto start = std::chrono::steady_clock::now();
   auto stats = simulator_.launch(module_, {.kernel = info_.name,
                                            .grid = grid,
@@ -90,12 +91,21 @@ std::string CodeObject::tryLaunch(std::array<uint32_t, 3> grid, uint32_t threads
                                            .options = options});
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (const attune::sim::strict::Finding &f : own.findings())
-    std::printf("strict %s %s\n", file_.c_str(), text(f).c_str());
+    judged(f);
   if (!stats)
     return stats.error().message;
   stats_ = *stats;
   instructions_ += stats_.waveInstructions;
   return "";
+}
+
+/// To the living Verdicts; without one, under ATTUNE_AITER_STRICT, a line and a check.
+void CodeObject::judged(const attune::sim::strict::Finding &f) {
+  if (Verdicts::current())
+    return Verdicts::current()->judge(file_, f);
+  std::string verdict = verdictOn(file_, f);
+  std::printf("strict %s %s %s\n", file_.c_str(), verdict.c_str(), text(f).c_str());
+  CHECK_FALSE(verdict.empty());
 }
 
 void CodeObject::launch(std::array<uint32_t, 3> grid, uint32_t threads, const Kernarg &args,

@@ -120,6 +120,7 @@ public:
 
 private:
   uint64_t allocate(size_t bytes, const std::string &name);
+  void judged(const attune::sim::strict::Finding &);
 
   std::string file_;
   attune::sim::Simulator simulator_;
