@@ -197,7 +197,7 @@ void aitertest::mlaSamples() {
   }
   for (const Tested &t : kPersistent)
     if (t.named("gqaratio32_ps"))
-      checkErrors(t, {t.heads, t.queries, contextsOf(t, 1)});
+      checkErrors(t, {t.heads, t.queries, contextsOf(t, 3), 3});
 }
 
 TEST_CASE("mla: split over keys, ragged contexts, permuted slots, an empty sequence",
