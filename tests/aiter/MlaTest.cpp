@@ -1,5 +1,5 @@
 // AITER's latent-attention code objects against float64: 26 plain ones (split over keys, and two
-// prefills) and 50 persistent ones; bf16, fp8, and bf16 queries on an fp8 cache; 8 to 128 heads, 1
+// prefills) and 51 persistent ones; bf16, fp8, and bf16 queries on an fp8 cache; 8 to 128 heads, 1
 // to 8 query tokens, with and without the causal mask, the final LSE and round-robin context
 // parallelism ("cprr").
 //
@@ -102,6 +102,7 @@ const TestedMla kPersistentMla[] = {
     {"mla_a16w16_qh32_qseqlen4_gqaratio32_msk0_lse_cprr_ps.co", kBf16, kBf16, 32, 4, 64, 0,
      kMqaIsHeads},
     {"mla_a16w16_qh32_qseqlen4_gqaratio32_msk0_lse_ps.co", kBf16, kBf16, 32, 4, 64, 0, kMqaIsHeads},
+    {"mla_a16w16_qh32_qseqlen4_gqaratio32_msk0_ps.co", kBf16, kBf16, 32, 4, 64, 0, kMqaIsHeads},
     {"mla_a16w16_qh32_qseqlen4_gqaratio32_ps.co", kBf16, kBf16, 32, 4, 64, 0, kMqaIsHeads},
     {"mla_a16w16_qh64_qseqlen1_gqaratio64_cprr_v3_ps.co", kBf16, kBf16, 64, 1, 64, 0, kMqaIsHeads},
     {"mla_a16w16_qh64_qseqlen1_gqaratio64_lse_cprr_v3_ps.co", kBf16, kBf16, 64, 1, 64, 0,
