@@ -242,22 +242,17 @@ std::optional<std::string> WorkgroupRunner::run(uint64_t id) {
     uint32_t turn = 0;
     Wave *w = choose(turn);
     if (!w) { // all wait at the barrier, or have ended
-      Wave *left = nullptr, *waiting = nullptr;
+      bool waiting = false;
       for (auto &each : waves_)
-        (each->state == WaveState::Ended ? left : waiting) = each.get();
+        if (each->state == WaveState::AtBarrier) {
+          each->state = WaveState::Running;
+          waiting = true;
+        }
       if (!waiting) {
         if (observer_)
           observer_->end(group_);
         return std::nullopt;
       }
-      if (left && d_.options.uniformBarriers) {
-        waiting->fault(
-            fmt::format("waits at a barrier that wave {} never reaches: it has ended", left->id));
-        return report(*waiting);
-      }
-      for (auto &each : waves_)
-        if (each->state == WaveState::AtBarrier)
-          each->state = WaveState::Running;
       if (observer_)
         observer_->released(group_);
       continue;

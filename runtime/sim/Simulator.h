@@ -72,9 +72,6 @@ struct RunOptions {
   Schedule schedule = Schedule::ToBarrier;
   uint32_t quantum = 20; ///< the turn of Schedule::InTurn, the longest of Schedule::Random
   uint64_t seed = 1;
-  /// A wave that ends while others wait at a barrier is a fault. Hardware lets the others go on, so
-  /// code that others compiled may rely on it.
-  bool uniformBarriers = false;
   ObserverFactory *observers = nullptr; ///< who watches (Observer.h); outlives the launch
 };
 

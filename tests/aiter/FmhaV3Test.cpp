@@ -15,6 +15,7 @@
 // The table's `tolerates` says which policies give right results; the last test asserts all of it,
 // the failures too: they are what the strict checks must explain.
 #include "tests/aiter/FmhaV3.h"
+#include "tests/aiter/Verdicts.h"
 
 using namespace aitertest;
 
@@ -100,6 +101,12 @@ void checkAll(bool group, bool causalOnly, const std::vector<FmhaShape> &shapes)
 }
 
 } // namespace
+
+void aitertest::fmhaV3Samples() {
+  for (const Tested &tested : kKernels)
+    if (tested.kernel.causal && !tested.kernel.group)
+      checkShape(tested.kernel, canonical(tested.kernel));
+}
 
 TEST_CASE("fmha_v3: ragged lengths, GQA, batches", "[aiter][fmha_v3]") {
   AITER_CHECKOUT_OR_SKIP();

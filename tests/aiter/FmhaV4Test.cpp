@@ -13,6 +13,7 @@
 // 2^(1/8) between that tile and the others: 5 % with two tiles, less with more.
 #include "tests/aiter/MxPack.h"
 #include "tests/aiter/Reference.h"
+#include "tests/aiter/Verdicts.h"
 #include <fmt/format.h>
 #include <numbers>
 
@@ -199,6 +200,12 @@ Kernarg V4Run::arguments() {
 }
 
 } // namespace
+
+void aitertest::fmhaV4Samples() {
+  for (const V4Kernel &kernel : kKernels)
+    CHECK(V4Run(kernel, {1, 1, 40, 512}).run(kTypical) <= kTolerance);
+  CHECK(V4Run(std::end(kKernels)[-1], {1, 1, 40, 128}).run(kTypical) <= kTolerance); // f4f4
+}
 
 TEST_CASE("fmha_v4: every format, batches, several tiles", "[aiter][fmha_v4]") {
   AITER_CHECKOUT_OR_SKIP();

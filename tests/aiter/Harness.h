@@ -116,10 +116,11 @@ public:
 
   const attune::sim::KernelInfo &info() const { return info_; }
   const attune::sim::RunStats &stats() const { return stats_; }
-  double seconds() const { return seconds_; } ///< of the launches since the last report
+  double seconds() const { return seconds_; } ///< of the processor, since the last report
 
 private:
   uint64_t allocate(size_t bytes, const std::string &name);
+  void judged(const attune::sim::strict::Finding &);
 
   std::string file_;
   attune::sim::Simulator simulator_;

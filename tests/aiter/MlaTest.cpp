@@ -1,12 +1,14 @@
-// AITER's latent-attention code objects against float64: 23 plain ones (split over keys, and two
-// prefills) and 50 persistent ones; bf16, fp8, and bf16 queries on an fp8 cache; 8 to 128 heads, 1
+// AITER's latent-attention code objects against float64: 26 plain ones (split over keys, and two
+// prefills) and 51 persistent ones; bf16, fp8, and bf16 queries on an fp8 cache; 8 to 128 heads, 1
 // to 8 query tokens, with and without the causal mask, the final LSE and round-robin context
 // parallelism ("cprr").
 //
-// Not driven: mla_a8w8_qh16_qseqlen4_gqaratio16[_msk0, _ps_page], which AITER's own table
-// (mla_asm.csv) does not name and its host code cannot reach.
+// Not driven: mla_a8w8_qh16_qseqlen4_gqaratio16_ps_page, which AITER's own table (mla_asm.csv) does
+// not name and its host code cannot reach. Nor can it reach the plain ones of that name and
+// MLA_A16W16_1TG_4W_32mx1_16nx1; those take the arguments of their siblings.
 #include "tests/aiter/MlaLaunch.h"
 #include "tests/aiter/PagedWork.h"
+#include "tests/aiter/Verdicts.h"
 #include <string_view>
 
 using namespace aitertest;
@@ -76,6 +78,11 @@ const TestedMla kPlainMla[] = {
     {"mla_a8w8_qh16_qseqlen1_gqaratio16.co", kFp8, kFp8, 16, 1, 128, 128, kBf16Unsplit},
     {"mla_a8w8_qh16_qseqlen1_gqaratio16_msk0.co", kFp8, kFp8, 16, 1, 128, 128, kBf16Unsplit},
     {"mla_a8w8_qh16_qseqlen2_gqaratio16.co", kFp8, kFp8, 16, 2, 64, 128, kBf16Unsplit},
+    {"mla_a8w8_qh16_qseqlen4_gqaratio16.co", kFp8, kFp8, 16, 4, 64, 64,
+     kMqaIsHeads | kBf16Unsplit | kOneSplit},
+    {"mla_a8w8_qh16_qseqlen4_gqaratio16_msk0.co", kFp8, kFp8, 16, 4, 64, 64,
+     kMqaIsHeads | kBf16Unsplit | kOneSplit},
+    {"MLA_A16W16_1TG_4W_32mx1_16nx1_Coex0_Msk1_QH16.co", kBf16, kBf16, 32, 1, 16, 32, kManySplits},
     {"mla_a8w8_qh32_qseqlen4_gqaratio32_msk0.co", kFp8, kFp8, 32, 4, 64, 128, kOneSplit},
     {"mla_a8w8_qh32_qseqlen4_gqaratio32_msk0_v2.co", kFp8, kFp8, 32, 4, 64, 128, kOneSplit},
     {"mla_a8w8_qh64_qseqlen4_gqaratio16.co", kFp8, kFp8, 16, 4, 64, 64, kOneSplit},
@@ -95,6 +102,7 @@ const TestedMla kPersistentMla[] = {
     {"mla_a16w16_qh32_qseqlen4_gqaratio32_msk0_lse_cprr_ps.co", kBf16, kBf16, 32, 4, 64, 0,
      kMqaIsHeads},
     {"mla_a16w16_qh32_qseqlen4_gqaratio32_msk0_lse_ps.co", kBf16, kBf16, 32, 4, 64, 0, kMqaIsHeads},
+    {"mla_a16w16_qh32_qseqlen4_gqaratio32_msk0_ps.co", kBf16, kBf16, 32, 4, 64, 0, kMqaIsHeads},
     {"mla_a16w16_qh32_qseqlen4_gqaratio32_ps.co", kBf16, kBf16, 32, 4, 64, 0, kMqaIsHeads},
     {"mla_a16w16_qh64_qseqlen1_gqaratio64_cprr_v3_ps.co", kBf16, kBf16, 64, 1, 64, 0, kMqaIsHeads},
     {"mla_a16w16_qh64_qseqlen1_gqaratio64_lse_cprr_v3_ps.co", kBf16, kBf16, 64, 1, 64, 0,
@@ -182,6 +190,16 @@ std::vector<uint32_t> contextsOf(const TestedMla &t, uint32_t splits) {
 }
 
 } // namespace
+
+void aitertest::mlaSamples() {
+  for (const Tested &t : kPlain) {
+    uint32_t splits = t.flags & kOneSplit || t.named("pfl") ? 1 : 3;
+    checkErrors(t, {t.heads, t.queries, contextsOf(t, splits), splits});
+  }
+  for (const Tested &t : kPersistent)
+    if (t.named("gqaratio32_ps"))
+      checkErrors(t, {t.heads, t.queries, contextsOf(t, 3), 3});
+}
 
 TEST_CASE("mla: split over keys, ragged contexts, permuted slots, an empty sequence",
           "[aiter][mla]") {

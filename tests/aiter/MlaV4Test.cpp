@@ -9,6 +9,7 @@
 // keys; the sink is in one of them.
 #include "tests/aiter/PagedCodes.h"
 #include "tests/aiter/PagedWork.h"
+#include "tests/aiter/Verdicts.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -139,6 +140,8 @@ Errors run(const Shape &shape, const Policy &policy) {
 }
 
 } // namespace
+
+void aitertest::mlaV4Samples() { CHECK(run({64, 1, {40, 333}}, kInTurn).out <= 3e-3); }
 
 TEST_CASE("mla_v4: heads, tokens and splits", "[aiter][mlav4]") {
   AITER_CHECKOUT_OR_SKIP();

@@ -3,6 +3,7 @@
 // token per sequence and several (mtp), with and without the causal mask.
 #include "tests/aiter/PaLaunch.h"
 #include "tests/aiter/PagedWork.h"
+#include "tests/aiter/Verdicts.h"
 
 using namespace aitertest;
 
@@ -129,6 +130,18 @@ std::vector<uint32_t> queryCounts(const TestedPa &t, std::initializer_list<uint3
 }
 
 } // namespace
+
+void aitertest::paSamples() {
+  auto contexts = {40u, 333u};
+  auto check = [&](const Tested &t) {
+    INFO(t.kernel.file);
+    CHECK(errorOf(t, {1, t.gqa, contexts, queryCounts(t, contexts)}, kInTurn) <= tolerance(t));
+  };
+  for (const Tested &t : kPlain)
+    if (t.kernel.query == kBf16)
+      check(t);
+  check(kPersistent[2]); // qlen40
+}
 
 TEST_CASE("pa: ragged contexts, permuted pages, two kv heads", "[aiter][pa]") {
   AITER_CHECKOUT_OR_SKIP();

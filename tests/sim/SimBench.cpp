@@ -4,6 +4,8 @@
 #include "runtime/sim/Matrix.h"
 #include "runtime/sim/strict/Strict.h"
 #include "tests/aiter/FmhaV3.h"
+#include "tests/aiter/MlaLaunch.h"
+#include "tests/aiter/PagedWork.h"
 #include "tests/sim/coreHarness.h"
 #include <algorithm>
 #include <bit>
@@ -161,4 +163,38 @@ TEST_CASE("wave instructions a second in AITER's attention, one thread") {
   fmt::print("{:24} {:6.2f} M wave-instructions/s, {:5.2f} M MFMA/s\n", "AITER fmha hd128 bf16",
              double(best.waveInstructions) / best.seconds / 1e6,
              double(best.mfmaInstructions) / best.seconds / 1e6);
+}
+
+TEST_CASE("strict mode in AITER's latent attention, one thread") {
+  AITER_CHECKOUT_OR_SKIP();
+  using aitertest::Code;
+  const aitertest::MlaKernel kernels[] = {
+      {.file = "mla_a16w16_qh64_qseqlen1_gqaratio64_v3.co", .tileRows = 64, .bf16Unsplit = true},
+      {.file = "mla_a16w16_qh16_m16x4_n16x1_coex0_mask1.co", .tileRows = 128, .bf16Unsplit = true},
+      {.file = "mla_a8w8_qh16_qseqlen1_gqaratio16.co",
+       .query = Code::E4M3,
+       .cache = Code::E4M3,
+       .tileRows = 128,
+       .bf16Unsplit = true}};
+  const aitertest::MlaShape shapes[] = {{.heads = 64, .queries = 1, .contexts = {1000}},
+                                        {.heads = 16, .queries = 4, .contexts = {1000}},
+                                        {.heads = 16, .queries = 1, .contexts = {1000}}};
+  for (size_t n = 0; n < std::size(kernels); ++n) {
+    aitertest::CodeObject co("mla", kernels[n].file);
+    auto launch = [&] {
+      double before = co.seconds();
+      aitertest::runMla(co, kernels[n], shapes[n], aitertest::kInTurn);
+      return co.seconds() - before;
+    };
+    double plain = 1e9, watched = 1e9;
+    for (int run = 0; run < 5; ++run) {
+      plain = std::min(plain, launch());
+      strict::StrictChecker checker;
+      co.watch(&checker);
+      watched = std::min(watched, launch());
+      co.watch(nullptr);
+    }
+    fmt::print("{:44} {:6.2f} M wave-instructions/s, strict {:.2f}x\n", kernels[n].file,
+               double(co.stats().waveInstructions) / plain / 1e6, watched / plain);
+  }
 }

@@ -167,7 +167,6 @@ TEST_CASE("race-free kernels give the same bits under every policy and thread co
                              .schedule = schedule,
                              .quantum = 7,
                              .seed = seed};
-          options.uniformBarriers = true;
           CHECK(sums(options) == first);
         }
 }

@@ -156,12 +156,15 @@ bool Watch::wholeLds(const Wave &w, const Access &a, const Facts &f, uint32_t op
     return !(loaded_[0] | loaded_[1] | loaded_[2] | loaded_[3]) && a.ldsBase % 4 == 0 &&
            uint64_t(a.ldsBase) + kLanes * i.memBytes <= ldsBytes &&
            lds_.writeRange(op, a.ldsBase, kLanes * i.memBytes, own);
-  uint64_t low = 0, high = 0;
+  if (i.memBytes > ldsBytes)
+    return false;
+  uint64_t low = 0, beyond = 0, last = ldsBytes - i.memBytes;
   for (int l = 0; l < kLanes; ++l) {
-    low |= uint32_t(a.address[l]);
-    high = std::max<uint64_t>(high, uint32_t(a.address[l]));
+    uint64_t address = a.address[l] & 0xffffffff;
+    low |= address;
+    beyond |= last - address; // negative: past the end
   }
-  if (low & (alignmentOf(i, f) - 1) || high + i.memBytes > ldsBytes)
+  if (low & (alignmentOf(i, f) - 1) || beyond >> 63)
     return false;
   if (!f.store)
     return lds_.readWhole(op, a.address, i.memBytes / 4, own);

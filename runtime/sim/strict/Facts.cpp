@@ -55,6 +55,18 @@ Producer matrixProducer(std::string_view m, uint8_t passes) {
                        : Producer::Xdl16;
 }
 
+/// Does a VALU instruction put its result, or part of it, elsewhere than into the low bits?
+bool shiftsResult(const Inst &i, const OpcodeInfo &op) {
+  if (op.format >= Format::VOP3P || i.dst.kind == OperandKind::Sgpr)
+    return false;
+  if (i.flags & Sdwa)
+    return (i.ext >> 8 & 7) != 6; // dst_sel, DWORD
+  std::string_view m = op.mnemonic;
+  bool bytes = m.starts_with("v_cvt_sr_") || m.ends_with("_pk_fp4_f32") ||
+               m.ends_with("_pk_fp4_f16") || m.ends_with("_pk_fp4_bf16"); // op_sel[3:2]
+  return i.opSel & (bytes ? 12 : 8);
+}
+
 bool transcendental(std::string_view m) {
   for (std::string_view p : {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"})
     if (m.starts_with(p))
@@ -167,40 +179,44 @@ void Builder::valu() {
   std::string_view letters = op_.signature.substr(op_.signature.find('=') + 1);
   bool lane = op_.run == vReadlaneB32 || op_.run == vReadfirstlaneB32,
        put = op_.run == vWritelaneB32;
-  bool swap = op_.run == vPermlane16SwapB32 || op_.run == vPermlane32SwapB32;
+  bool permlane = op_.run == vPermlane16SwapB32 || op_.run == vPermlane32SwapB32;
   bool dot = m_.starts_with("v_dot"), trans = transcendental(m_);
   size_t last = std::min<size_t>(letters.size(), 3) - (op_.flags & ReadsDst ? 0 : 1);
   for (unsigned n = 0; n < 4; ++n) {
     const Operand &o = i_.src[n];
     bool vector = o.kind == OperandKind::Vgpr || o.kind == OperandKind::Agpr;
-    Use use = lane ? Use::LaneRead : swap ? Use::Swap : trans ? Use::Trans : Use::Valu;
+    Use use = lane ? Use::LaneRead : permlane ? Use::Swap : trans ? Use::Trans : Use::Valu;
     if ((i_.flags & Dpp) && n == 0)
       use = Use::Dpp;
     if (dot && n == last)
       use = Use::DotC;
     if (!vector)
-      use = (lane || put) && n == 1                                   ? Use::LaneSelect
-            : n == 2 && (op_.flags & Carry) && op_.run != vCndmaskB32 ? Use::CarryIn
-                                                                      : Use::ScalarValu;
+      use = (lane || put) && n == 1                                         ? Use::LaneSelect
+            : n == 2 && (op_.flags & Carry) && op_.run != vCndmaskB32       ? Use::CarryIn
+            : o.kind == OperandKind::Sgpr && (o.index | 1) == reg::kVcc + 1 ? Use::VccValu
+                                                                            : Use::ScalarValu;
     read(o, use, n);
   }
   if (op_.flags & ReadsVcc)
     readScalar(reg::kVcc, 2, Use::DivFmas);
   if (i_.flags & Dpp)
     readScalar(reg::kExec, 2, Use::DppExec);
-  if (lane || put)
+  if (lane || put || permlane)
     readScalar(reg::kExec, 2, Use::LaneExec);
   bool scalarResult = i_.dst.kind == OperandKind::Sgpr;
   write(i_.dst, scalarResult ? Use::ScalarWrite : Use::ValuWrite);
   write(i_.sdst, Use::ScalarWrite);
-  if (swap || op_.run == vSwapB32)
+  if (permlane || op_.run == vSwapB32)
     write(i_.src[0], Use::ValuWrite);
   if (op_.flags & VopcX)
     writeScalar(reg::kExec, 2);
-  f_.vectorProducer = trans ? Producer::Trans : dot ? Producer::Dot : Producer::Valu;
+  f_.vectorProducer = trans                   ? Producer::Trans
+                      : dot                   ? Producer::Dot
+                      : shiftsResult(i_, op_) ? Producer::Shifted
+                                              : Producer::Valu;
   f_.scalarProducer = Producer::ValuScalar;
   f_.allLanes = op_.run == vReadlaneB32 || put;
-  f_.crossLane = lane || swap || (i_.flags & Dpp);
+  f_.crossLane = lane || permlane || (i_.flags & Dpp);
   f_.partial = (op_.flags & HalfDst) || m_.starts_with("v_fma_mixlo") ||
                m_.starts_with("v_fma_mixhi") || m_.starts_with("v_cvt_") || (i_.flags & Sdwa);
   f_.zeroes =
@@ -247,7 +263,8 @@ void Builder::matrix() {
   }
   write(i_.dst, Use::MatrixWrite);
   f_.passes = passesOf(m_);
-  f_.vectorProducer = matrixProducer(m_, f_.passes);
+  f_.vectorProducer = f_.holder = matrixProducer(m_, f_.passes);
+  f_.heldSource = sparse ? 3 : 2;
   f_.allLanes = f_.crossLane = true;
   f_.flow = Flow::Matrix;
 }
@@ -290,6 +307,11 @@ void Builder::memory() {
   f_.atomic = lds ? !write && !exchange && !m_.starts_with("ds_read") && op_.signature != "="
                   : bool(op_.flags & Atomic);
   f_.store = lds ? write : i_.src[3].kind != OperandKind::None;
+  if (!lds && i_.src[3].dwords > 2) {
+    bool sgpr = op_.format == Format::MUBUF && i_.src[2].kind == OperandKind::Sgpr;
+    f_.holder = sgpr ? Producer::WideStoreSgpr : Producer::WideStore;
+    f_.heldSource = 3;
+  }
 }
 
 Facts Builder::run() {

@@ -24,21 +24,23 @@ enum class Use : uint8_t {
   MatrixAB,    ///< A, B, scale or index of a matrix product
   MatrixC,     ///< its C
   MatrixCSame, ///< its C, exactly the D of the producer
-  MatrixCWar,  ///< VALU overwrites the C of an earlier matrix product
   Memory,      ///< address or data of a memory or LDS instruction
-  ScalarValu,  ///< scalar source of a VALU instruction
+  ScalarValu,  ///< scalar source of a VALU instruction, lane masks too
+  VccValu,     ///< the same, if it is VCC
   CarryIn,     ///< carry of v_addc, v_subb
   ScalarVmem,  ///< of a vector memory instruction
   LaneSelect,  ///< v_readlane, v_writelane
   DivFmas,     ///< VCC of v_div_fmas
   DppExec,     ///< EXEC of a DPP instruction
-  LaneExec,    ///< EXEC of v_readlane, v_readfirstlane, v_writelane
+  LaneExec,    ///< EXEC of v_readlane, v_readfirstlane, v_writelane and the permlane swaps
   DmaM0,       ///< M0 of an LDS-DMA
   Scalar,      ///< read by the scalar unit or its memory
   ValuWrite,
   LoadWrite,
   MatrixWrite,
   ScalarWrite,
+  HeldValu,   ///< VALU overwrites what an earlier instruction has not read for sure
+  HeldMatrix, ///< a matrix product does
   Count
 };
 
@@ -46,6 +48,7 @@ enum class Use : uint8_t {
 enum class Producer : uint8_t {
   None, ///< nothing to wait for but s_waitcnt
   Valu,
+  Shifted, ///< VALU that moves its result to another place in the register: op_sel, SDWA
   Trans,
   Dot,
   Xdl2, ///< matrix products of 2, 4, 8, 16 passes
@@ -59,6 +62,8 @@ enum class Producer : uint8_t {
   Dgemm16,
   ValuScalar, ///< VALU writes a scalar register
   SaluScalar,
+  WideStore,     ///< holds the data of a store of more than 8 bytes
+  WideStoreSgpr, ///< of a buffer store with an offset in an SGPR
   Count
 };
 
@@ -108,6 +113,8 @@ struct Facts {
   uint8_t waitStates = 1;
   uint8_t passes = 0; ///< matrix products
   Producer vectorProducer = Producer::None, scalarProducer = Producer::None;
+  Producer holder = Producer::None; ///< keeps reading a source for a while: C of a matrix product,
+  uint8_t heldSource = 0;           ///< data of a store
   Flow flow = Flow::None;
   Space space = Space::None;
   bool allLanes = false;  ///< EXEC does not matter

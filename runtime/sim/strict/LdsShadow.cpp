@@ -1,11 +1,21 @@
 #include "runtime/sim/strict/LdsShadow.h"
 #include <algorithm>
-#include <type_traits>
+#include <cstring>
 
 namespace attune::sim::strict {
 namespace {
 constexpr uint32_t kMaxOps = (1u << 27) - 1;
-}
+
+/// The dwords of a lane, side by side: the host handles them with one instruction each.
+template <unsigned N> struct Row {
+  using Type __attribute__((vector_size(4 * N))) = uint32_t;
+  static Type load(const uint32_t *from) {
+    Type row;
+    std::memcpy(&row, from, sizeof row);
+    return row;
+  }
+};
+} // namespace
 
 void LdsShadow::prepare(uint32_t bytes, uint32_t waves, bool narrow) {
   shift_ = narrow ? 0 : 2;
@@ -139,29 +149,41 @@ void LdsShadow::write(uint32_t n, uint32_t address, uint32_t bytes, int lane, un
   }
 }
 
+template <unsigned N>
+bool LdsShadow::readLanes(const uint64_t *address, uint32_t wave, uint32_t key, bool own) {
+  using Dwords = typename Row<N>::Type;
+  uint32_t *read = read_[wave].data();
+  // A write from the floor on matters unless it is the wave's own and defined.
+  const Dwords floor = Dwords{} + floor_, keys = Dwords{} + key;
+  const Dwords mask = Dwords{} + (own ? 0 : kUndefined | 15), mine = Dwords{} + (own ? 1 : wave);
+  auto hit = floor < floor;
+  for (int l = 0; l < kLanes; ++l) {
+    uint32_t u = uint32_t(address[l]) / 4;
+    Dwords w = Row<N>::load(&written_[u]);
+    hit |= (w >= floor) & ((w & mask) != mine);
+    std::memcpy(&read[u], &keys, sizeof keys);
+  }
+  uint32_t any = 0;
+  for (unsigned k = 0; k < N; ++k)
+    any |= uint32_t(hit[k]);
+  return !any;
+}
+
 bool LdsShadow::readWhole(uint32_t n, const uint64_t *address, unsigned words, bool own) {
   if (shift_ != 2 || atomics_)
     return false;
-  uint32_t wave = at(n).wave, key = keyOf(n), hit = 0;
-  uint32_t *read = read_[wave].data();
-  auto each = [&](auto count) {
-    for (int l = 0; l < kLanes; ++l) {
-      uint32_t u = uint32_t(address[l]) / 4;
-      for (unsigned k = 0; k < count; ++k) {
-        uint32_t w = written_[u + k];
-        hit |= uint32_t(w >= floor_) & (uint32_t((w & 15) != wave) | w >> 31 | uint32_t(own));
-        read[u + k] = key;
-      }
-    }
-  };
-  if (words == 4)
-    each(std::integral_constant<unsigned, 4>());
-  else if (words == 2)
-    each(std::integral_constant<unsigned, 2>());
-  else
-    each(words);
+  uint32_t wave = at(n).wave, key = keyOf(n);
   lastRead_[wave] = key;
-  return !hit;
+  switch (words) {
+  case 4:
+    return readLanes<4>(address, wave, key, own);
+  case 2:
+    return readLanes<2>(address, wave, key, own);
+  case 1:
+    return readLanes<1>(address, wave, key, own);
+  default:
+    return false;
+  }
 }
 
 /// Has a wave whose reads matter to a write of `op` read, in this epoch, what anyIn(its reads)

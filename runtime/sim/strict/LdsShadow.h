@@ -78,6 +78,8 @@ private:
   void checkAll(const Table &, const LdsOp &, uint32_t unit, int lane, LdsConflict &) const;
   void forget();
 
+  template <unsigned N>
+  bool readLanes(const uint64_t *address, uint32_t wave, uint32_t key, bool own);
   template <class Fn> bool readersMatter(const LdsOp &, bool own, Fn anyIn) const;
 
   uint32_t shift_ = 2, units_ = 0, waves_ = 0;

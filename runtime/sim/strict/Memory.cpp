@@ -6,10 +6,27 @@
 #include "runtime/sim/MemoryOps.h"
 #include "runtime/sim/strict/Watch.h"
 #include <atomic>
+#include <bit>
 #include <fmt/format.h>
 
 namespace attune::sim::strict {
 namespace {
+
+/// Calls fn(first lane, address, bytes of all) for each run of active lanes whose bytes lie one
+/// behind the other, in order of lanes.
+template <class Fn> void forRuns(const Access &a, uint64_t lanes, Fn fn) {
+  while (lanes) {
+    int first = std::countr_zero(lanes), l = first;
+    uint64_t address = a.address[first], end = address;
+    do {
+      end += a.bytes[l];
+      lanes &= lanes - 1;
+      ++l;
+    } while (l < kLanes && (lanes >> l & 1) && a.bytes[l] && a.address[l] == end);
+    if (end != address)
+      fn(first, address, end - address);
+  }
+}
 
 /// Bytes of [address, address + bytes) that are undefined, at most 64 of them, as bits.
 uint64_t undefinedBytes(const Region &r, uint64_t address, unsigned bytes) {
@@ -80,8 +97,16 @@ void Watch::storedData(const Wave &w, const Access &a, uint64_t lanes) {
 /// that they load.
 void Watch::loadUndefined(Wave &w, const Access &a, const Facts &f, uint64_t lanes) {
   const Inst &i = *a.inst;
-  uint64_t any = 0;
-  for (uint64_t left = lanes; left; left &= left - 1) {
+  uint64_t any = 0, suspects = 0;
+  forRuns(a, lanes, [&](int first, uint64_t address, uint64_t bytes) {
+    const Region *r = regionOf(address, bytes);
+    bool defined = r && r->defined;
+    for (uint64_t n = 0; defined && n < bytes; n += 64)
+      defined = !undefinedBytes(*r, address + n, unsigned(std::min<uint64_t>(bytes - n, 64)));
+    if (!defined)
+      suspects |= ~uint64_t(0) << first;
+  });
+  for (uint64_t left = lanes & suspects; left; left &= left - 1) {
     int l = std::countr_zero(left);
     unsigned bytes = a.bytes[l];
     const Region *r = bytes ? regionOf(a.address[l], bytes) : nullptr;
@@ -144,14 +169,21 @@ void Watch::followMemory(Wave &w, const Access &a, const Facts &f, uint64_t lane
   p.memoryOp = op;
   WaveConflict met;
   int lane = -1;
-  for (; lanes; lanes &= lanes - 1) {
+  if (access == MemoryAccess::Read)
+    forRuns(a, lanes, [&](int first, uint64_t address, uint64_t bytes) {
+      if (!regionOf(address, bytes))
+        return; // some lane is outside every buffer: a fault when it completes
+      memory_.read(op, address, uint32_t(bytes), met);
+      if (met.other && lane < 0)
+        for (lane = first; a.address[lane] + a.bytes[lane] <= met.address;)
+          ++lane;
+    });
+  for (; access != MemoryAccess::Read && lanes; lanes &= lanes - 1) {
     int l = std::countr_zero(lanes);
     unsigned bytes = a.bytes[l];
     if (!bytes || !regionOf(a.address[l], bytes))
       continue;
-    if (access == MemoryAccess::Read) {
-      memory_.read(op, a.address[l], bytes, met);
-    } else if (access == MemoryAccess::Update) {
+    if (access == MemoryAccess::Update) {
       memory_.update(op, a.address[l], bytes, met);
     } else {
       uint8_t value[16];

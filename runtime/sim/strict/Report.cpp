@@ -10,7 +10,7 @@ namespace attune::sim::strict {
 std::string_view name(FindingKind kind) {
   constexpr std::string_view kNames[] = {"missing-wait", "dma-order",  "lds-race",
                                          "wait-states",  "misaligned", "uninitialised",
-                                         "global-race",  "same-value"};
+                                         "global-race",  "same-value", "divergent-barrier"};
   return kNames[size_t(kind)];
 }
 
@@ -88,7 +88,6 @@ StrictChecker::~StrictChecker() = default;
 
 RunOptions StrictChecker::watch(RunOptions options) {
   options.observers = this;
-  options.uniformBarriers = true;
   return options;
 }
 

@@ -13,6 +13,7 @@ void Scoreboard::reset(uint32_t scalars) {
   clock = matrixFree = 0;
   pending.clear();
   nextId_ = 1;
+  open_[0] = open_[1] = 0;
 }
 
 } // namespace attune::sim::strict

@@ -21,7 +21,7 @@ inline constexpr int64_t kLongAgo = -1000;
 struct Cell {
   uint64_t undefined = ~uint64_t(0); ///< VGPR: lanes; scalar: bits
   int64_t writeClock = kLongAgo;
-  int64_t readClock = kLongAgo; ///< as C of a matrix product
+  int64_t readClock = kLongAgo; ///< by an instruction that holds it (Facts::holder)
   const Inst *writer = nullptr;
   const Inst *reader = nullptr;
   uint32_t pending = 0; ///< Pending::id of the load on its way here
@@ -54,10 +54,12 @@ public:
   template <class Done>
   Pending &issue(const Inst &i, const Facts &f, uint64_t exec, uint8_t counters, bool ordered,
                  Done done) {
-    if (pending.size() >= kLgkmMax) {
+    if ((counters & uint8_t(Counter::Vm)) && open_[0] > kVmMax)
       wait(Counter::Vm, kVmMax, done);
+    if ((counters & uint8_t(Counter::Lgkm)) && open_[1] > kLgkmMax)
       wait(Counter::Lgkm, kLgkmMax, done);
-    }
+    open_[0] += counters & uint8_t(Counter::Vm) ? 1 : 0;
+    open_[1] += counters & uint8_t(Counter::Lgkm) ? 1 : 0;
     Pending p{.id = nextId_++, .inst = &i, .exec = exec, .counters = counters, .ordered = ordered};
     if (f.writes) {
       p.first = f.write[0].first;
@@ -71,14 +73,19 @@ public:
 
   /// s_waitcnt of one counter: calls done(Pending) for what `keep` outstanding accesses prove done.
   template <class Done> void wait(Counter counter, unsigned keep, Done done) {
+    unsigned &open = open_[counter == Counter::Vm ? 0 : 1];
+    if (open <= keep)
+      return;
     unsigned after = 0;
     bool any = false;
     for (size_t n = pending.size(); n-- > 0;) {
       Pending &p = pending[n];
       if (!(p.counters & uint8_t(counter)))
         continue;
-      if (p.ordered ? after++ >= keep : keep == 0)
+      if (p.ordered ? after++ >= keep : keep == 0) {
         p.counters &= uint8_t(~uint8_t(counter));
+        --open;
+      }
       any |= !p.counters;
     }
     if (any)
@@ -111,6 +118,7 @@ private:
   }
 
   uint32_t nextId_ = 1;
+  unsigned open_[2] = {0, 0}; ///< outstanding accesses by counter: vmcnt, lgkmcnt
 };
 
 } // namespace attune::sim::strict

@@ -4,16 +4,15 @@
 // instruction it conflicts with.
 //
 //   strict::StrictChecker checker;
-//   RunOptions options = checker.watch({});     // sets observers and uniformBarriers
+//   RunOptions options = checker.watch({});     // sets observers
 //   auto stats = simulator.launch(module, {.kernel = "attention", ..., .options = options});
 //   for (const strict::Finding &f : checker.findings()) ...
 //   std::string report = checker.text();                // "" when clean
 //
 // Findings do not stop a launch. What is an error without strict mode (an access outside every
-// buffer, LDS or scratch, a barrier that not every wave reaches, the budget) is one here too, from
-// the launch. They do not depend on the number of host threads. Under RunOptions::schedule they
-// may: a race that only one interleaving exposes is reported with that interleaving's pair of
-// instructions.
+// buffer, LDS or scratch, the budget) is one here too, from the launch. They do not depend on the
+// number of host threads. Under RunOptions::schedule they may: a race that only one interleaving
+// exposes is reported with that interleaving's pair of instructions.
 //
 // A checker may watch several launches one after another; findings add up. docs/strict.md has the
 // rules.
@@ -38,6 +37,7 @@ enum class FindingKind : uint8_t {
   Uninitialised, ///< a value that nothing wrote reaches memory, an address, a branch or EXEC
   GlobalRace,    ///< two workgroups, or waves, touch a byte of memory unordered, one of them writes
   SameValue,     ///< the same where both write, and the same
+  DivergentBarrier, ///< a wave has ended and others wait at a barrier
 };
 /// "missing-wait", "dma-order", ...
 std::string_view name(FindingKind);
@@ -74,7 +74,7 @@ public:
   explicit StrictChecker(unsigned examples = 1);
   ~StrictChecker() override;
 
-  /// The options with this checker watching, and what strict mode makes a fault.
+  /// The options with this checker watching.
   RunOptions watch(RunOptions options);
 
   std::unique_ptr<Observer> make(const Dispatch &) override;

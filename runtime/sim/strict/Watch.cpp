@@ -46,7 +46,8 @@ bool Watch::narrowLds() const {
   });
 }
 
-void Watch::begin(const Workgroup &g, std::span<const std::unique_ptr<Wave>>) {
+void Watch::begin(const Workgroup &g, std::span<const std::unique_ptr<Wave>> waves) {
+  waves_ = waves;
   uint64_t id = g.id[0] + uint64_t(d_.grid[0]) * (g.id[1] + uint64_t(d_.grid[1]) * g.id[2]);
   found_.begin(id, g.id);
   for (Scoreboard &s : boards_)
@@ -56,7 +57,25 @@ void Watch::begin(const Workgroup &g, std::span<const std::unique_ptr<Wave>>) {
   scratch_.assign(g.scratch.bytes, 1);
 }
 
+/// Hardware lets the waves go on that are left; but the barrier may have been meant for all.
+void Watch::checkBarrier() {
+  auto ended = [](const std::unique_ptr<Wave> &w) { return w->state == WaveState::Ended; };
+  auto gone = std::ranges::find_if(waves_, ended);
+  if (gone == waves_.end())
+    return;
+  for (const std::unique_ptr<Wave> &w : waves_)
+    if (!ended(w))
+      found_.add(FindingKind::DivergentBarrier, *w, *w->current, -1, (*gone)->current,
+                 int((*gone)->id), [&](Finding &out) {
+                   out.subject = fmt::format("wave {}", out.otherWave);
+                   out.message = fmt::format(
+                       "waits at a barrier that {} never reaches: it has ended at pc {:#x}",
+                       out.subject, out.otherPc);
+                 });
+}
+
 void Watch::released(const Workgroup &) {
+  checkBarrier();
   lds_.released();
   memory_.released();
   for (Scoreboard &s : boards_)
@@ -148,31 +167,31 @@ void Watch::checkWrites(Wave &w, const Inst &i, const Facts &f, int64_t now, uin
     Producer producer = span.use == Use::LoadWrite ? Producer::None
                         : span.first < kScalarCell ? f.vectorProducer
                                                    : f.scalarProducer;
+    Use held = span.use == Use::ValuWrite     ? Use::HeldValu
+               : span.use == Use::MatrixWrite ? Use::HeldMatrix
+                                              : Use::ScalarWrite; // which has no rule
     for (unsigned c = 0; c < span.count; ++c) {
       Cell &cell = s.cells[span.first + c];
       if (cell.pending) [[unlikely]]
         pendingRegister(w, i, f, span, span.first + c, lanes, true);
       if (now - cell.writeClock <= kHazards[size_t(cell.producer)][size_t(span.use)]) [[unlikely]]
         hazard(w, i, span, span.first + c, now);
-      if (span.use == Use::ValuWrite) {
-        int64_t required = kHazards[size_t(cell.readBy)][size_t(Use::MatrixCWar)];
-        if (now - cell.readClock <= required) [[unlikely]]
-          report(w, i, span, span.first + c, cell.reader, Use::MatrixCWar, required,
-                 now - cell.readClock - 1);
-      }
+      int64_t required = kHazards[size_t(cell.readBy)][size_t(held)];
+      if (now - cell.readClock <= required) [[unlikely]]
+        report(w, i, span, span.first + c, cell.reader, held, required, now - cell.readClock - 1);
       cell.writeClock = now;
       cell.writer = &i;
       cell.producer = producer;
     }
   }
-  if (f.flow != Flow::Matrix)
+  if (f.holder == Producer::None)
     return;
   for (unsigned n = 0; n < f.reads; ++n)
-    for (unsigned c = 0; f.read[n].use == Use::MatrixC && c < f.read[n].count; ++c) {
+    for (unsigned c = 0; f.read[n].source == f.heldSource && c < f.read[n].count; ++c) {
       Cell &cell = s.cells[f.read[n].first + c];
       cell.readClock = now;
       cell.reader = &i;
-      cell.readBy = f.vectorProducer;
+      cell.readBy = f.holder;
     }
 }
 
@@ -220,13 +239,14 @@ void Watch::hazard(const Wave &w, const Inst &i, const Span &span, unsigned cell
 void Watch::report(const Wave &w, const Inst &i, const Span &span, unsigned cell, const Inst *other,
                    Use use, int64_t required, int64_t found) {
   found_.add(FindingKind::WaitStates, w, i, -1, other, int(w.id), [&](Finding &out) {
-    bool writes = use == Use::ValuWrite || use == Use::LoadWrite || use == Use::MatrixCWar;
+    bool held = use == Use::HeldValu || use == Use::HeldMatrix;
+    bool writes = use == Use::ValuWrite || use == Use::LoadWrite || held;
     out.subject = cellName(cell, span.agpr, accumOffset_);
     out.required = uint32_t(required);
     out.found = uint32_t(found);
     out.message = fmt::format("{} {} {} wait states after {} at pc {:#x} {} it: it needs {}",
                               writes ? "overwrites" : "reads", out.subject, found, out.other,
-                              out.otherPc, use == Use::MatrixCWar ? "reads" : "writes", required);
+                              out.otherPc, held ? "reads" : "writes", required);
   });
 }
 

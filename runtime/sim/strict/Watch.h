@@ -46,6 +46,7 @@ private:
               int64_t required, int64_t found);
   void wait(Wave &, unsigned vm, unsigned lgkm);
   void checkScalarAddress(const Wave &, const Inst &);
+  void checkBarrier();
 
   // Definedness.cpp
   void define(Scoreboard &, const Wave &, const Inst &, const Facts &, uint64_t lanes);
@@ -95,6 +96,7 @@ private:
   Collector found_;
   uint32_t accumOffset_, scalars_;
   std::vector<Facts> facts_;
+  std::span<const std::unique_ptr<Wave>> waves_; ///< of the workgroup that runs
   std::vector<Scoreboard> boards_;
   LdsShadow lds_;
   GlobalShadow memory_;
