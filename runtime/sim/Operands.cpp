@@ -197,17 +197,22 @@ SourceRows fetchSource(Wave &w, const Inst &i, int n, Width width, LaneRow *buff
                        uint64_t &mask) {
   const Operand &o = i.src[n];
   bool wide = width == Width::B64 || width == Width::F64;
-  SourceRows rows;
-  if (inVgprs(o)) {
-    rows = {w.row(o), wide ? w.row(o, 1) : nullptr};
-  } else if (width == Width::B32 && !(i.flags & (Sdwa | Dpp))) {
+  if (width == Width::B32 && !(i.flags & (Sdwa | Dpp))) {
+    // Nothing but signs, and not of every source of the instruction.
+    bool modified = i.flags & SourceModified;
+    if (inVgprs(o))
+      return {modified ? signs(i, n, width, w.row(o), buffer[0]) : w.row(o), nullptr};
     uint32_t value = scalar32(w, i, o);
-    if (i.flags & SourceModified) {
+    if (modified) {
       Signs s(i, n, width);
       value = (value & s.keep) ^ s.flip;
     }
     broadcast(buffer[0], value);
     return {buffer[0], nullptr};
+  }
+  SourceRows rows;
+  if (inVgprs(o)) {
+    rows = {w.row(o), wide ? w.row(o, 1) : nullptr};
   } else {
     broadcastSource(w, i, o, width, buffer);
     rows = {buffer[0], wide ? buffer[1] : nullptr};

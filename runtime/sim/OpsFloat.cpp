@@ -55,13 +55,13 @@ template <class... S, class Fn> void selectF32(Wave &w, const Inst &i, Fn fn) {
 template <class Fn> void specialF32(Wave &w, const Inst &i, Fn fn, bool denormals = true) {
   uint64_t mask = w.exec();
   alignas(64) LaneRow buffer[2], out[2];
-  SourceRows src = fetchSource(w, i, 0, Width::B32, buffer, mask);
+  Source<F> src(w, i, 0, buffer, mask);
   bool direct = mask == kAllLanes && !(i.flags & ResultModified);
   {
     std::optional<DefaultFloatMode> guard;
     if (denormals || (w.mode & 3))
       guard.emplace(w);
-    fn(reinterpret_cast<const float *>(src.lo),
+    fn(reinterpret_cast<const float *>(src.rows.lo),
        reinterpret_cast<float *>(direct ? w.row(i.dst) : out[0]));
   }
   if (!direct)

@@ -66,6 +66,8 @@ template <class T, int N, class Fn> void packed(Wave &w, const Inst &i, Fn fn) {
 
 /// The pair of dwords of a packed-f32 source; a 32-bit constant is in both.
 SourceRows pairRows(Wave &w, const Inst &i, int n, LaneRow *buffer, uint64_t &mask) {
+  if (inVgprs(i.src[n]))
+    return {w.row(i.src[n]), w.row(i.src[n], 1)};
   if (i.src[n].kind != OperandKind::Inline)
     return fetchSource(w, i, n, Width::B64, buffer, mask);
   SourceRows rows = fetchSource(w, i, n, Width::B32, buffer, mask);

@@ -5,6 +5,7 @@
 // rounded result is not the nearest f32 only if the exact one lies within 1e-14 of a midpoint:
 // about once in 10^6 arguments.
 #include "runtime/sim/Numerics.h"
+#include <iterator>
 
 namespace attune::sim {
 namespace {
@@ -127,14 +128,24 @@ ATTUNE_SIM_INLINE float lowHalf(uint32_t word) { return fromMini<kF16>(word & 0x
 
 } // namespace
 
-// In two loops: the second one fills vectors of f32, twice as many lanes as the first one's.
+// 2^x = 2^n 2^f with n the nearest integer. Only 2^f is worked out in double, half as many lanes a
+// vector: n and f are exact in f32, and 2^n is an addition to the exponent, since a result that
+// would be denormal is flushed.
 ATTUNE_SIM_CLONES void exp2F32(const float *in, float *out) {
-  alignas(64) float power[64];
+  constexpr float kToInteger = 0x1.8p23f; // added, it leaves n in the low bits
+  alignas(64) float fraction[64], power[64];
   for (int l = 0; l < 64; ++l)
-    power[l] = static_cast<float>(exp2Of(in[l]));
+    fraction[l] = in[l] - ((in[l] + kToInteger) - kToInteger);
+  for (int l = 0; l < 64; ++l)
+    power[l] = static_cast<float>(exp2Polynomial(fraction[l]));
   SIM_LANE_LOOP
-  for (int l = 0; l < 64; ++l)
-    out[l] = orNan(in[l], flushDenormal(power[l]));
+  for (int l = 0; l < 64; ++l) {
+    float x = in[l];
+    uint32_t bits = asBits(power[l]) + (asBits(x + kToInteger) << 23);
+    bits = x >= 128.0f ? 0x7f800000u : bits;
+    bits = x < -126.0f ? 0 : bits;
+    out[l] = asFloat(isNan(x) ? asBits(x) | 0x00400000u : bits);
+  }
 }
 ATTUNE_SIM_CLONES void log2F32(const float *in, float *out) {
   SIM_LANE_LOOP
