@@ -1,4 +1,5 @@
 #include "runtime/sim/Buffer.h"
+#include <cstring>
 
 namespace attune::sim {
 
@@ -37,32 +38,51 @@ uint8_t bytesInRange(uint64_t offset, unsigned bytes, uint64_t end) {
   return static_cast<uint8_t>(good);
 }
 
+/// Nearly every access: linear, all lanes active and in range. Addresses are written in any case.
+bool allInRange(const BufferDescriptor &d, const BufferAccess &a, uint64_t end, uint64_t *address) {
+  uint64_t base = d.base + a.soffset, largest = 0;
+  for (unsigned lane = 0; lane < 64; ++lane) {
+    uint64_t linear = uint64_t(a.instOffset) + (a.voffset ? a.voffset[lane] : 0);
+    if (a.vindex)
+      linear += uint64_t(a.vindex[lane]) * d.stride;
+    address[lane] = base + linear;
+    largest = linear > largest ? linear : largest;
+  }
+  unsigned lastDword = a.bytes > 4 ? a.bytes - 4 : 0;
+  return largest + lastDword < end;
+}
+
 } // namespace
 
-void bufferAddresses(const BufferDescriptor &d, const BufferAccess &a, uint64_t exec,
-                     BufferLanes &out) {
+uint64_t bufferAddresses(const BufferDescriptor &d, const BufferAccess &a, uint64_t exec,
+                         uint64_t *address, uint8_t *bytes) {
   bool structured = d.swizzle && d.stride != 0;
   // soffset is not part of the offset that is checked, so it comes off the end.
   uint64_t end = d.numRecords > a.soffset ? d.numRecords - a.soffset : 0;
-  out.whole = 0;
+  if (!structured && !d.addTid && exec == ~uint64_t(0) && allInRange(d, a, end, address)) {
+    std::memset(bytes, static_cast<int>(a.bytes), 64);
+    return exec;
+  }
+  uint64_t whole = 0;
   for (unsigned lane = 0; lane < 64; ++lane) {
     uint64_t index = (a.vindex ? a.vindex[lane] : 0) + (d.addTid ? lane : 0);
     uint64_t offset = uint64_t(a.instOffset) + (a.voffset ? a.voffset[lane] : 0);
     uint64_t linear = offset + index * d.stride;
-    out.bytes[lane] = 0;
+    bytes[lane] = 0;
     if (structured) {
-      out.address[lane] = d.base + a.soffset + swizzledOffset(d, index, offset);
+      address[lane] = d.base + a.soffset + swizzledOffset(d, index, offset);
       if (index < d.numRecords && offset < d.stride)
-        out.bytes[lane] = static_cast<uint8_t>(a.bytes);
+        bytes[lane] = static_cast<uint8_t>(a.bytes);
     } else {
-      out.address[lane] = d.base + a.soffset + linear;
-      out.bytes[lane] = bytesInRange(linear, a.bytes, end);
+      address[lane] = d.base + a.soffset + linear;
+      bytes[lane] = bytesInRange(linear, a.bytes, end);
     }
     if (!(exec >> lane & 1))
-      out.bytes[lane] = 0;
-    else if (out.bytes[lane] == a.bytes)
-      out.whole |= uint64_t(1) << lane;
+      bytes[lane] = 0;
+    else if (bytes[lane] == a.bytes)
+      whole |= uint64_t(1) << lane;
   }
+  return whole;
 }
 
 } // namespace attune::sim

@@ -30,14 +30,10 @@ struct BufferAccess {
   unsigned bytes = 4;                ///< 1, 2, 4, 8, 12, 16
 };
 
-struct BufferLanes {
-  uint64_t address[64]; ///< of active lanes; meaningless where nothing is in range
-  uint8_t bytes[64];    ///< how many leading bytes of the access are in range: 0 .. access.bytes
-  uint64_t whole;       ///< active lanes that are in range altogether
-};
-
-/// Addresses and range of every lane; inactive lanes get 0 bytes.
-void bufferAddresses(const BufferDescriptor &, const BufferAccess &, uint64_t exec,
-                     BufferLanes &out);
+/// Fills in, for every lane, the address (meaningless where nothing is in range) and how many
+/// leading bytes of the access are in range: 0 .. access.bytes, 0 for inactive lanes. Returns the
+/// active lanes that are in range altogether.
+uint64_t bufferAddresses(const BufferDescriptor &, const BufferAccess &, uint64_t exec,
+                         uint64_t *address, uint8_t *bytes);
 
 } // namespace attune::sim

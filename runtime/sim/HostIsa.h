@@ -19,3 +19,10 @@
 #define ATTUNE_SIM_INLINE [[gnu::always_inline]] inline
 /// The same for a lambda, after its parameters.
 #define ATTUNE_SIM_INLINE_LAMBDA __attribute__((always_inline))
+
+/// Before a loop over lanes: its iterations are independent, whatever rows its pointers may share.
+#if defined(__clang__)
+#define SIM_LANE_LOOP _Pragma("clang loop vectorize(assume_safety) interleave(enable)")
+#else
+#define SIM_LANE_LOOP _Pragma("GCC ivdep")
+#endif

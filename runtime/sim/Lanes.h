@@ -8,21 +8,16 @@
 // values: float, double and the integers are bits; Half is an f16 that the lambda sees as float,
 // and its result is rounded once to f16.
 //
-// The plain case (all lanes active, no result modifier) computes straight into the destination row.
-// Lanes are independent and a row overlaps another wholly or not at all, so the loops are marked
-// safe to vectorise.
+// There is one loop: into the destination row if all lanes are active and nothing is done to the
+// result, else into a buffer that modifiers and EXEC are applied to afterwards. Lanes are
+// independent and a row overlaps another wholly or not at all, so the loop is marked safe to
+// vectorise.
 #pragma once
 #include "runtime/sim/Numerics.h"
 #include "runtime/sim/Ops.h"
 #include <bit>
 #include <tuple>
 #include <utility>
-
-#if defined(__clang__)
-#define SIM_LANE_LOOP _Pragma("clang loop vectorize(assume_safety) interleave(enable)")
-#else
-#define SIM_LANE_LOOP _Pragma("GCC ivdep")
-#endif
 
 namespace attune::sim {
 
@@ -57,8 +52,13 @@ template <> struct LaneType<SignallingHalf> : LaneType<Half> {};
 
 template <class T> struct Source {
   SourceRows rows;
-  Source(Wave &w, const Inst &i, int n, LaneRow *buffer, uint64_t &mask)
-      : rows(fetchSource(w, i, n, LaneType<T>::width, buffer, mask)) {}
+  Source(Wave &w, const Inst &i, int n, LaneRow *buffer, uint64_t &mask) {
+    const Operand &o = i.src[n];
+    if (inVgprs(o) && !(i.flags & SourceModified))
+      rows = {w.row(o), LaneType<T>::wide ? w.row(o, 1) : nullptr};
+    else
+      rows = fetchSource(w, i, n, LaneType<T>::width, buffer, mask);
+  }
   ATTUNE_SIM_INLINE auto operator[](int l) const {
     if constexpr (kIsHalf<T>)
       return halfValue<T>(uint16_t(rows.lo[l]));
@@ -105,11 +105,22 @@ template <class D, class V> ATTUNE_SIM_INLINE void put(V value, uint32_t *lo, ui
   }
 }
 
-/// Writes `out` (one or two rows) as the result of type D.
-template <class D> void commit(Wave &w, const Inst &i, const LaneRow *out, uint64_t mask) {
+/// Applies omod and clamp to `out` (one or two rows) and writes it as the result of type D. An f16
+/// has had them before it was rounded.
+template <class D>
+[[gnu::noinline]] void commit(Wave &w, const Inst &i, LaneRow *out, uint64_t mask) {
   if constexpr (LaneType<D>::width == Width::B16) {
     commitHalf(w, i, out[0], mask);
   } else {
+    ResultMods mods(w, i);
+    if (std::is_floating_point_v<D> && mods.modified)
+      for (int l = 0; l < kLanes; ++l) {
+        uint64_t bits = out[0][l] | (LaneType<D>::wide ? uint64_t(out[1][l]) << 32 : 0);
+        if constexpr (LaneType<D>::wide)
+          put<D>(mods.apply(std::bit_cast<D>(bits)), out[0], out[1], l);
+        else
+          put<D>(mods.apply(std::bit_cast<D>(uint32_t(bits))), out[0], nullptr, l);
+      }
     commitRow(w, i, 0, out[0], mask);
     if constexpr (LaneType<D>::wide)
       commitRow(w, i, 1, out[1], mask);
@@ -120,24 +131,20 @@ template <class D, class Fn, class... Sources>
 void computeLanes(Wave &w, const Inst &i, uint64_t mask, Fn fn, const Sources &...src) {
   bool direct =
       mask == kAllLanes && !(i.flags & ResultModified) && LaneType<D>::width != Width::B16;
-  if (direct) {
-    uint32_t *lo = w.row(i.dst), *hi = LaneType<D>::wide ? w.row(i.dst, 1) : nullptr;
-    SIM_LANE_LOOP
-    for (int l = 0; l < kLanes; ++l)
-      put<D>(fn(src[l]...), lo, hi, l);
-    return;
-  }
   alignas(64) LaneRow out[2];
+  uint32_t *lo = direct ? w.row(i.dst) : out[0];
+  uint32_t *hi = !LaneType<D>::wide ? nullptr : direct ? w.row(i.dst, 1) : out[1];
   ResultMods mods(w, i);
-  if (mods.modified) {
+  if (kIsHalf<D> && mods.modified) {
     for (int l = 0; l < kLanes; ++l)
-      put<D>(mods.apply(fn(src[l]...)), out[0], out[1], l);
+      put<D>(mods.apply(fn(src[l]...)), lo, hi, l);
   } else {
     SIM_LANE_LOOP
     for (int l = 0; l < kLanes; ++l)
-      put<D>(fn(src[l]...), out[0], out[1], l);
+      put<D>(fn(src[l]...), lo, hi, l);
   }
-  commit<D>(w, i, out, mask);
+  if (!direct)
+    commit<D>(w, i, out, mask);
 }
 
 template <class D, class... S, class Fn, size_t... K>

@@ -1,6 +1,5 @@
 #include "runtime/sim/LdsOps.h"
 #include "runtime/sim/HostIsa.h"
-#include "runtime/sim/MatrixTile.h"
 #include <cstring>
 
 namespace attune::sim {
@@ -58,24 +57,7 @@ unsigned fftLane(unsigned lane, uint16_t offset) {
 } // namespace
 
 ATTUNE_SIM_CLONES void transposeB16(const uint32_t (*in)[64], uint32_t (*out)[64]) {
-  // Element k of lane i comes from lane 4 k + i / 4, element i % 4: two 16-bit halves make a word.
-  using Row = Vector<uint32_t, 16>;
-  const Row odd = {0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u, 0, ~0u};
-  for (unsigned base = 0; base < 64; base += 16) {
-    Row low, high; // elements 0 and 1, 2 and 3 of 16 lanes
-    load<uint32_t, 16>(low, in[0] + base);
-    load<uint32_t, 16>(high, in[1] + base);
-#define SPREAD(k)                                                                                  \
-  __builtin_shufflevector(low, high, k, k, k + 16, k + 16, k + 1, k + 1, k + 17, k + 17, k + 2,    \
-                          k + 2, k + 18, k + 18, k + 3, k + 3, k + 19, k + 19)
-    Row k0 = SPREAD(0), k1 = SPREAD(4), k2 = SPREAD(8), k3 = SPREAD(12);
-#undef SPREAD
-    // Even lanes take low halves, odd lanes high ones.
-    Row first = (((k0 & 0xffff) | k1 << 16) & ~odd) | ((k0 >> 16 | (k1 & 0xffff0000)) & odd);
-    Row second = (((k2 & 0xffff) | k3 << 16) & ~odd) | ((k2 >> 16 | (k3 & 0xffff0000)) & odd);
-    store<uint32_t, 16>(out[0] + base, first);
-    store<uint32_t, 16>(out[1] + base, second);
-  }
+  transpose<16>(in, out);
 }
 ATTUNE_SIM_CLONES void transposeB8(const uint32_t (*in)[64], uint32_t (*out)[64]) {
   transpose<8>(in, out);

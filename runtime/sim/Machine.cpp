@@ -18,6 +18,10 @@ namespace {
 constexpr uint32_t kPoison = 0xffc0ffc0;
 constexpr uint64_t kDefaultBudget = uint64_t(1) << 31;
 
+/// Instructions ahead that are brought into the host's cache: a loop's code is larger than its
+/// first level, where registers and LDS are wanted too.
+constexpr int kFetchAhead = 6;
+
 /// The thread's floating-point environment, put back at the end.
 class HostFloatState {
 public:
@@ -214,6 +218,7 @@ template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
       return;
     }
     const Inst &i = group_.code[w.ip++];
+    __builtin_prefetch(&i + kFetchAhead);
     w.current = &i;
     if constexpr (Watched) {
       observer_->before(w, i);

@@ -126,6 +126,10 @@ unsigned cbszSource(const MfmaShape &s, MfmaControls controls, unsigned l) {
   return l - block * s.m + source * s.m;
 }
 
+bool apart(ConstLanes a, unsigned aCount, ConstLanes b, unsigned bCount) {
+  return a + aCount <= b || b + bCount <= a;
+}
+
 /// Registers of one operand, copied where the instruction permutes its lanes or D overlaps it.
 class OperandRegs {
 public:
@@ -143,7 +147,7 @@ public:
   }
   /// D is written while operands are still being read.
   void keepApartFrom(ConstLanes d, unsigned dCount) {
-    if (regs_ == copy_ || regs_ + count_ <= d || d + dCount <= regs_)
+    if (regs_ == copy_ || apart(regs_, count_, d, dCount))
       return;
     std::memcpy(copy_, regs_, count_ * sizeof(copy_[0]));
     regs_ = copy_;
@@ -173,15 +177,24 @@ template <class T> void negate(Widened<T> &x, unsigned elements) {
 //===--------------------------------------------------------------------------------------------------------------===//
 
 /// Puts C where D is, after which D accumulates in place. The operands have been read by now.
-ATTUNE_SIM_CLONES void startFromC(Lanes d, const MfmaC &c, unsigned regs) {
-  if (c.regs == d)
-    return;
+ATTUNE_SIM_CLONES void copyC(Lanes d, const MfmaC &c, unsigned regs) {
   if (c.regs) {
     std::memmove(d, c.regs, regs * sizeof(d[0]));
     return;
   }
   for (unsigned r = 0; r < regs; ++r)
     std::fill(d[r], d[r] + 64, c.constant);
+}
+void startFromC(Lanes d, const MfmaC &c, unsigned regs) {
+  if (c.regs != d)
+    copyC(d, c, regs);
+}
+
+/// Whether this is the short way's kind of product: one block of bf16 whose registers are read as
+/// they are. Of the controls, cbsz and abid mean nothing to one block.
+bool plainBf16(const MfmaShape &s, Lanes d, ConstLanes a, ConstLanes b, MfmaControls controls) {
+  return s.a == MatType::Bf16 && s.b == MatType::Bf16 && s.blocks == 1 && !controls.blgp &&
+         apart(a, s.aRegs(), d, s.accRegs()) && apart(b, s.bRegs(), d, s.accRegs());
 }
 
 template <class T>
@@ -284,6 +297,10 @@ void runF8f6f4(const MfmaShape &s, Lanes d, ConstLanes aRegs, ConstLanes bRegs, 
 
 void mfma(const MfmaShape &s, Lanes d, ConstLanes aRegs, ConstLanes bRegs, const MfmaC &c,
           MfmaControls controls) {
+  if (plainBf16(s, d, aRegs, bRegs, controls)) {
+    startFromC(d, c, s.accRegs());
+    return multiplyPackedBf16(s.m, s.k, reinterpret_cast<float (*)[64]>(d), aRegs, bRegs);
+  }
   if (s.acc == MatType::F64)
     return run64(s, d, aRegs, bRegs, c, controls);
   if (s.twoRuns) {

@@ -145,23 +145,15 @@ Packers packersOf(const PackSource &s) {
 
 using Row = Vector<float, kPanel>;
 
-/// acc[r] += sum over `count` k of A[r][k] * B[k]. K: the count if it is known when compiling.
-template <unsigned K>
+/// acc[r] += sum over `count` k of A[r][k] * B[k]. Unrolled no further: longer code is fetched more
+/// slowly than the host multiplies.
 ATTUNE_SIM_INLINE void accumulate(Row (&acc)[4], const float *a, const float *b, unsigned count) {
-  auto step = [&](unsigned k) ATTUNE_SIM_INLINE_LAMBDA {
+#pragma GCC unroll 4
+  for (unsigned k = 0; k < count; ++k) {
     Row column;
     load<float, kPanel>(column, b + k * kPanel);
     for (unsigned r = 0; r < 4; ++r)
       fuse<float, kPanel>(acc[r], a[k * kGroup + r], column);
-  };
-  if constexpr (K != 0) {
-#pragma GCC unroll 32
-    for (unsigned k = 0; k < K; ++k)
-      step(k);
-  } else {
-#pragma GCC unroll 4
-    for (unsigned k = 0; k < count; ++k)
-      step(k);
   }
 }
 
@@ -175,14 +167,14 @@ ATTUNE_SIM_INLINE bool anyNan(const Row &sum) {
   return any != 0;
 }
 
-/// Tile of an instruction without scales. K: as in accumulate.
-template <unsigned K> struct PlainTile {
-  ATTUNE_SIM_INLINE void operator()(const PackedProduct &p, const float *a, const float *b,
-                                    float *d, unsigned, unsigned, Row &watch) const {
+/// Tile of an instruction without scales.
+struct PlainTile {
+  ATTUNE_SIM_INLINE void operator()(unsigned k, const float *a, const float *b, float *d, unsigned,
+                                    unsigned, Row &watch) const {
     Row acc[4];
     for (unsigned r = 0; r < 4; ++r)
       load<float, kPanel>(acc[r], d + 64 * r);
-    accumulate<K>(acc, a, b, p.a.k);
+    accumulate(acc, a, b, k);
     for (unsigned r = 0; r < 4; ++r) {
       watch += acc[r];
       store<float, kPanel>(d + 64 * r, acc[r]);
@@ -211,11 +203,11 @@ template <class S> struct ScaledTile {
     }
   }
 
-  ATTUNE_SIM_INLINE void operator()(const PackedProduct &p, const float *pa, const float *pb,
-                                    float *d, unsigned row, unsigned col, Row &watch) const {
-    for (unsigned block = 0; block < p.a.k / kScaleBlock; ++block) {
+  ATTUNE_SIM_INLINE void operator()(unsigned k, const float *pa, const float *pb, float *d,
+                                    unsigned row, unsigned col, Row &watch) const {
+    for (unsigned block = 0; block < k / kScaleBlock; ++block) {
       Row dot[4] = {};
-      accumulate<kScaleBlock>(dot, pa, pb, kScaleBlock);
+      accumulate(dot, pa, pb, kScaleBlock);
       pa += kScaleBlock * kGroup;
       pb += kScaleBlock * kPanel;
       for (unsigned r = 0; r < 4; ++r)
@@ -241,35 +233,34 @@ ATTUNE_SIM_INLINE AnyPacker anyPacker(const PackedProduct &p) {
   return {p, packersOf(p.a).a, packersOf(p.b).b};
 }
 
-/// The shapes that attention kernels spend their time in: one bf16 block, sizes known when
-/// compiling.
+/// One bf16 block, sizes known when compiling.
 template <unsigned M, unsigned K> struct Bf16Packer {
-  const PackedProduct &p;
+  ConstLanes aRegs, bRegs;
   ATTUNE_SIM_INLINE static constexpr unsigned k() { return K; }
   ATTUNE_SIM_INLINE static PackSource source(ConstLanes regs) {
     constexpr unsigned perLane = M * K / 64;
     return {.regs = regs, .k = K, .perLane = perLane, .run = perLane, .groupStride = M};
   }
   ATTUNE_SIM_INLINE void a(float *out, unsigned row) const {
-    packBf16<kGroup>(out, source(p.a.regs), row);
+    packBf16<kGroup>(out, source(aRegs), row);
   }
   ATTUNE_SIM_INLINE void b(float *out, unsigned col) const {
-    packBf16<kPanel>(out, source(p.b.regs), col);
+    packBf16<kPanel>(out, source(bRegs), col);
   }
 };
 
 /// All tiles of a block, each group and panel packed one tile ahead. Whether D may hold a NaN.
 template <unsigned M, class Packer, class Tile>
-ATTUNE_SIM_INLINE bool multiplyTiles(const PackedProduct &p, const Packer &packer,
+ATTUNE_SIM_INLINE bool multiplyTiles(float (*d)[64], unsigned block, const Packer &packer,
                                      const Tile &tile) {
   constexpr unsigned size = kMaxK * 16; // M is 16, or k is at most 64
   alignas(64) float a[size], b[size];
   const unsigned k = packer.k();
   Row watch = {};
   auto run = [&](unsigned row, unsigned col) ATTUNE_SIM_INLINE_LAMBDA {
-    RowPlace place = placeOfRow(M, 4, p.block, row);
-    tile(p, a + row / kGroup * kGroup * k + row % kGroup, b + col * k,
-         p.d[place.reg] + place.lane + col, row, col, watch);
+    RowPlace place = placeOfRow(M, 4, block, row);
+    tile(k, a + row / kGroup * kGroup * k + row % kGroup, b + col * k,
+         d[place.reg] + place.lane + col, row, col, watch);
   };
   packer.b(b, 0);
   packer.a(a, 0);
@@ -287,14 +278,15 @@ ATTUNE_SIM_INLINE bool multiplyTiles(const PackedProduct &p, const Packer &packe
   return anyNan(watch);
 }
 
-ATTUNE_SIM_CLONES bool multiplyAny(const PackedProduct &p) {
-  return p.m == 32 ? multiplyTiles<32>(p, anyPacker(p), PlainTile<0>())
-                   : multiplyTiles<16>(p, anyPacker(p), PlainTile<0>());
+template <class Tile> ATTUNE_SIM_INLINE bool multiplyAny(const PackedProduct &p, const Tile &tile) {
+  return p.m == 32 ? multiplyTiles<32>(p.d, p.block, anyPacker(p), tile)
+                   : multiplyTiles<16>(p.d, p.block, anyPacker(p), tile);
 }
+ATTUNE_SIM_CLONES bool multiplyPlain(const PackedProduct &p) { return multiplyAny(p, PlainTile()); }
 
 #define BF16(m, k)                                                                                 \
-  ATTUNE_SIM_CLONES bool multiplyBf16_##m##x##k(const PackedProduct &p) {                          \
-    return multiplyTiles<m>(p, Bf16Packer<m, k>{p}, PlainTile<k>());                               \
+  ATTUNE_SIM_CLONES bool multiplyBf16_##m##x##k(float (*d)[64], ConstLanes a, ConstLanes b) {      \
+    return multiplyTiles<m>(d, 0, Bf16Packer<m, k>{a, b}, PlainTile());                            \
   }
 BF16(16, 16)
 BF16(16, 32)
@@ -302,27 +294,11 @@ BF16(32, 8)
 BF16(32, 16)
 #undef BF16
 
-bool multiplyPlain(const PackedProduct &p) {
-  bool oneBlock = p.a.groupStride == p.m && !p.a.dense && !p.b.dense;
-  if (!oneBlock || p.a.type != MatType::Bf16 || p.b.type != MatType::Bf16)
-    return multiplyAny(p);
-  switch (p.m * p.a.k) {
-  case 32 * 16:
-    return p.m == 32 ? multiplyBf16_32x16(p) : multiplyBf16_16x32(p);
-  case 32 * 8:
-    return p.m == 32 ? multiplyBf16_32x8(p) : multiplyBf16_16x16(p);
-  default:
-    return multiplyAny(p);
-  }
-}
-
 ATTUNE_SIM_CLONES bool multiplyScaled(const PackedProduct &p, const ScaledTile<float> &tile) {
-  return p.m == 32 ? multiplyTiles<32>(p, anyPacker(p), tile)
-                   : multiplyTiles<16>(p, anyPacker(p), tile);
+  return multiplyAny(p, tile);
 }
 ATTUNE_SIM_CLONES bool multiplyScaled(const PackedProduct &p, const ScaledTile<double> &tile) {
-  return p.m == 32 ? multiplyTiles<32>(p, anyPacker(p), tile)
-                   : multiplyTiles<16>(p, anyPacker(p), tile);
+  return multiplyAny(p, tile);
 }
 
 double scaleValue(uint8_t code) {
@@ -351,11 +327,11 @@ bool withinFloat(const ScaleCodes &codes, unsigned m, unsigned k) {
 
 /// Which of several NaNs survives a host's multiply-add depends on the order its compiler chose for
 /// the factors: here all NaNs of a result are the one that arithmetic makes.
-void canonicalNans(const PackedProduct &p) {
-  for (unsigned row = 0; row < p.m; ++row) {
-    RowPlace place = placeOfRow(p.m, 4, p.block, row);
-    for (unsigned col = 0; col < p.m; ++col)
-      if (float &x = p.d[place.reg][place.lane + col]; isNan(x))
+void canonicalNans(unsigned m, unsigned block, float (*d)[64]) {
+  for (unsigned row = 0; row < m; ++row) {
+    RowPlace place = placeOfRow(m, 4, block, row);
+    for (unsigned col = 0; col < m; ++col)
+      if (float &x = d[place.reg][place.lane + col]; isNan(x))
         x = asFloat(0x7fc00000u);
   }
 }
@@ -364,13 +340,20 @@ void canonicalNans(const PackedProduct &p) {
 
 void multiplyPacked(const PackedProduct &p) {
   if (multiplyPlain(p))
-    canonicalNans(p);
+    canonicalNans(p.m, p.block, p.d);
+}
+
+void multiplyPackedBf16(unsigned m, unsigned k, float (*d)[64], ConstLanes a, ConstLanes b) {
+  auto *multiply = m == 32 ? (k == 16 ? multiplyBf16_32x16 : multiplyBf16_32x8)
+                           : (k == 32 ? multiplyBf16_16x32 : multiplyBf16_16x16);
+  if (multiply(d, a, b))
+    canonicalNans(m, 0, d);
 }
 
 void multiplyPackedScaled(const PackedProduct &p, const PackedScales &scales) {
   bool narrow = withinFloat(scales.a, p.m, p.a.k) && withinFloat(scales.b, p.m, p.a.k);
   if (narrow ? runScaled<float>(p, scales) : runScaled<double>(p, scales))
-    canonicalNans(p);
+    canonicalNans(p.m, p.block, p.d);
 }
 
 } // namespace attune::sim

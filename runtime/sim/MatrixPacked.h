@@ -40,6 +40,9 @@ struct PackedProduct {
 
 /// D += A * B in ascending k. A and B must not share registers with D.
 void multiplyPacked(const PackedProduct &);
+/// The same for one block of bf16 without broadcasts, 16 or 32 rows: what attention kernels spend
+/// their time in.
+void multiplyPackedBf16(unsigned m, unsigned k, float (*d)[64], ConstLanes a, ConstLanes b);
 /// Per 32 k: the dot product from 0, times both scales, added to D with one rounding.
 void multiplyPackedScaled(const PackedProduct &, const PackedScales &);
 

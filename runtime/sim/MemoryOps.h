@@ -5,6 +5,7 @@
 // wholeAccess() recognises them with one pass over the addresses; they take the loops loadAll and
 // storeAll. Everything else goes lane by lane.
 #pragma once
+#include "runtime/sim/MatrixTile.h"
 #include "runtime/sim/Ops.h"
 #include <bit>
 
@@ -88,8 +89,37 @@ inline bool wholeAccess(const Access &a, uint64_t base, uint64_t bytes) {
   return !outside;
 }
 
+/// What eight lanes read, 16 bytes each, turned into four pieces of rows: four lanes side by side
+/// in each half of a register, then a 4 x 4 transpose in both halves at once.
+inline void loadEight(LaneRow *rows, int lane, uint64_t base, const uint64_t *address) {
+  using Quad = Vector<uint32_t, 4>;
+  using Row = Vector<uint32_t, 8>;
+  Row in[4];
+  for (int n = 0; n < 4; ++n) {
+    Quad low, high;
+    std::memcpy(&low, Memory::host(base + address[lane + n]), sizeof low);
+    std::memcpy(&high, Memory::host(base + address[lane + n + 4]), sizeof high);
+    in[n] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+  }
+  Row a = __builtin_shufflevector(in[0], in[1], 0, 8, 1, 9, 4, 12, 5, 13);
+  Row b = __builtin_shufflevector(in[2], in[3], 0, 8, 1, 9, 4, 12, 5, 13);
+  Row c = __builtin_shufflevector(in[0], in[1], 2, 10, 3, 11, 6, 14, 7, 15);
+  Row d = __builtin_shufflevector(in[2], in[3], 2, 10, 3, 11, 6, 14, 7, 15);
+  const Row out[4] = {__builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13),
+                      __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15),
+                      __builtin_shufflevector(c, d, 0, 1, 8, 9, 4, 5, 12, 13),
+                      __builtin_shufflevector(c, d, 2, 3, 10, 11, 6, 7, 14, 15)};
+  for (int k = 0; k < 4; ++k)
+    store<uint32_t, 8>(rows[k] + lane, out[k]);
+}
+
 /// rows[k][l] = dword k at base + address[l].
 template <int Words> void loadAll(LaneRow *rows, uint64_t base, const uint64_t *address) {
+  if constexpr (Words == 4) {
+    for (int l = 0; l < kLanes; l += 8)
+      loadEight(rows, l, base, address);
+    return;
+  }
   for (int l = 0; l < kLanes; ++l) {
     uint32_t words[Words];
     std::memcpy(words, Memory::host(base + address[l]), 4 * Words);

@@ -133,7 +133,12 @@ ATTUNE_SIM_INLINE uint16_t f32ToF16(float x, Round r = Round::NearestEven,
 }
 /// v_cvt_f16_f32 and friends of a double: one rounding, no detour through f32.
 uint16_t f64ToF16(double x, Round r = Round::NearestEven);
-ATTUNE_SIM_INLINE uint16_t f32ToBf16(float x) { return static_cast<uint16_t>(toMini<kBf16>(x)); }
+/// toMini<kBf16> in fewer steps: the exponents are f32's own, so that rounding is a carry from the
+/// cut bits, through to infinity.
+ATTUNE_SIM_INLINE uint16_t f32ToBf16(float x) {
+  uint32_t bits = asBits(x), rounded = bits + 0x7fffu + (bits >> 16 & 1);
+  return static_cast<uint16_t>((isNan(x) ? bits | 0x00400000u : rounded) >> 16);
+}
 ATTUNE_SIM_INLINE uint8_t f32ToFp8(float x, Overflow o = Overflow::Special) {
   return static_cast<uint8_t>(toMini<kFp8>(x, Round::NearestEven, o));
 }
@@ -276,14 +281,15 @@ template <NanRule Rule> struct Extremes {
       return chosen;
   }
   template <class T> ATTUNE_SIM_INLINE static T max(T a, T b) {
-    if constexpr (Rule == NanRule::Absent) // equal numbers differ in the sign of zero at most
-      return a == b ? std::bit_cast<T>(asBits(a) & asBits(b)) : a > b ? a : b;
+    if constexpr (Rule ==
+                  NanRule::Absent) // the host's maximum of zeros is the second: of both orders
+      return std::bit_cast<T>(asBits(a > b ? a : b) & asBits(b > a ? b : a));
     else
       return prefer(a, b, maxNum(a, b));
   }
   template <class T> ATTUNE_SIM_INLINE static T min(T a, T b) {
     if constexpr (Rule == NanRule::Absent)
-      return a == b ? std::bit_cast<T>(asBits(a) | asBits(b)) : a < b ? a : b;
+      return std::bit_cast<T>(asBits(a < b ? a : b) | asBits(b < a ? b : a));
     else
       return prefer(a, b, minNum(a, b));
   }

@@ -105,14 +105,23 @@ const uint32_t *dppSource(const Inst &i, uint64_t exec, const uint32_t *in, uint
   return out;
 }
 
+/// abs and neg of source n as masks: x is (x & keep) ^ flip.
+struct Signs {
+  uint32_t keep, flip;
+  Signs(const Inst &i, int n, Width width) {
+    uint32_t sign = width == Width::B16 ? 0x8000u : 0x80000000u;
+    keep = i.abs >> n & 1 ? ~sign : ~0u;
+    flip = i.neg >> n & 1 ? sign : 0;
+  }
+};
+
 const uint32_t *signs(const Inst &i, int n, Width width, const uint32_t *in, uint32_t *out) {
-  bool neg = i.neg >> n & 1, abs = i.abs >> n & 1;
-  if (!neg && !abs)
+  Signs s(i, n, width);
+  if (s.keep == ~0u && !s.flip)
     return in;
-  uint32_t sign = width == Width::B16 ? 0x8000u : 0x80000000u;
-  uint32_t keep = abs ? ~sign : ~0u, flip = neg ? sign : 0;
+  SIM_LANE_LOOP
   for (int l = 0; l < kLanes; ++l)
-    out[l] = (in[l] & keep) ^ flip;
+    out[l] = (in[l] & s.keep) ^ s.flip;
   return out;
 }
 
@@ -188,8 +197,21 @@ SourceRows fetchSource(Wave &w, const Inst &i, int n, Width width, LaneRow *buff
                        uint64_t &mask) {
   const Operand &o = i.src[n];
   bool wide = width == Width::B64 || width == Width::F64;
+  if (width == Width::B32 && !(i.flags & (Sdwa | Dpp))) {
+    // Nothing but signs, and not of every source of the instruction.
+    bool modified = i.flags & SourceModified;
+    if (inVgprs(o))
+      return {modified ? signs(i, n, width, w.row(o), buffer[0]) : w.row(o), nullptr};
+    uint32_t value = scalar32(w, i, o);
+    if (modified) {
+      Signs s(i, n, width);
+      value = (value & s.keep) ^ s.flip;
+    }
+    broadcast(buffer[0], value);
+    return {buffer[0], nullptr};
+  }
   SourceRows rows;
-  if (o.kind == OperandKind::Vgpr || o.kind == OperandKind::Agpr) {
+  if (inVgprs(o)) {
     rows = {w.row(o), wide ? w.row(o, 1) : nullptr};
   } else {
     broadcastSource(w, i, o, width, buffer);

@@ -25,6 +25,10 @@ uint64_t scalar64(const Wave &, const Inst &, const Operand &);
 void writeScalar32(Wave &, const Operand &, uint32_t);
 void writeScalar64(Wave &, const Operand &, uint64_t);
 
+inline bool inVgprs(const Operand &o) {
+  return o.kind == OperandKind::Vgpr || o.kind == OperandKind::Agpr;
+}
+
 /// 64 lanes of source `n`: pointers to a register row, or to `buffer` where the value had to be
 /// made.
 struct SourceRows {
@@ -46,15 +50,26 @@ void setHostFloatMode(uint32_t mode);
 /// faults.
 void setMode(Wave &, uint32_t mode);
 
-/// Round to nearest, denormals kept, for the time of a handler that ignores MODE.
+/// Round to nearest, denormals kept, for the time of a handler that ignores MODE. Writing the
+/// host's mode costs as much as a small handler: nothing is done where MODE asks for the same.
 class DefaultFloatMode {
 public:
-  explicit DefaultFloatMode(const Wave &w) : mode_(w.mode) { setHostFloatMode(0xf0); }
-  ~DefaultFloatMode() { setHostFloatMode(mode_); }
+  explicit DefaultFloatMode(const Wave &w)
+      : mode_(w.mode), differs_((w.mode & kF32Bits) != (kDefault & kF32Bits)) {
+    if (differs_)
+      setHostFloatMode(kDefault);
+  }
+  ~DefaultFloatMode() {
+    if (differs_)
+      setHostFloatMode(mode_);
+  }
   DefaultFloatMode(const DefaultFloatMode &) = delete;
 
 private:
+  static constexpr uint32_t kF32Bits = 0x33; ///< what setHostFloatMode looks at
+  static constexpr uint32_t kDefault = 0xf0;
   uint32_t mode_;
+  bool differs_;
 };
 
 /// Upper halves of the addresses that FLAT instructions take for LDS and scratch.

@@ -11,6 +11,9 @@ namespace {
 using F = float;
 using D = double;
 
+ATTUNE_SIM_INLINE uint32_t magnitude(F x) { return asBits(x) & 0x7fffffffu; }
+ATTUNE_SIM_INLINE uint64_t magnitude(D x) { return asBits(x) & 0x7fffffffffffffffu; }
+
 /// fn(Extremes, sources...) with the rule that MODE.ieee asks for, or, nearly always, without any:
 /// looking for NaNs first costs less than minding them.
 template <class R, class... S, class Fn, size_t... K>
@@ -18,13 +21,15 @@ void selectLanesOf(Wave &w, const Inst &i, Fn fn, std::index_sequence<K...>) {
   uint64_t mask = w.exec();
   alignas(64) LaneRow buffer[sizeof...(S)][2];
   std::tuple<Source<S>...> src{Source<S>(w, i, int(K), buffer[K], mask)...};
-  uint32_t nans = 0;
+  using Bits = decltype((magnitude(std::get<K>(src)[0]) | ...));
+  Bits largest = 0; // as bits, all NaNs are above infinity
+  SIM_LANE_LOOP
   for (int l = 0; l < kLanes; ++l)
-    nans |= ((isNan(std::get<K>(src)[l]) ? ~0u : 0u) | ...);
+    ((largest = std::max(largest, magnitude(std::get<K>(src)[l]))), ...);
   auto run = [&](auto extremes) {
     computeLanes<R>(w, i, mask, [=](auto... x) { return fn(extremes, x...); }, std::get<K>(src)...);
   };
-  if (!nans)
+  if (largest <= (sizeof(Bits) == 8 ? 0x7ff0000000000000u : 0x7f800000u))
     run(Extremes<NanRule::Absent>());
   else if (w.mode >> 9 & 1)
     run(Extremes<NanRule::Ieee>());
@@ -45,20 +50,22 @@ template <class... S, class Fn> void selectF32(Wave &w, const Inst &i, Fn fn) {
     selectLanes<F, S...>(w, i, fn);
 }
 
-/// A special function that comes as a 64-lane routine.
-template <class Fn> void specialF32(Wave &w, const Inst &i, Fn fn) {
+/// A special function that comes as a 64-lane routine. Without `denormals` the host may flush them
+/// or not; its direction of rounding is then all that MODE must not change.
+template <class Fn> void specialF32(Wave &w, const Inst &i, Fn fn, bool denormals = true) {
   uint64_t mask = w.exec();
   alignas(64) LaneRow buffer[2], out[2];
-  SourceRows src = fetchSource(w, i, 0, Width::B32, buffer, mask);
+  Source<F> src(w, i, 0, buffer, mask);
+  bool direct = mask == kAllLanes && !(i.flags & ResultModified);
   {
-    DefaultFloatMode guard(w);
-    fn(reinterpret_cast<const float *>(src.lo), reinterpret_cast<float *>(out[0]));
+    std::optional<DefaultFloatMode> guard;
+    if (denormals || (w.mode & 3))
+      guard.emplace(w);
+    fn(reinterpret_cast<const float *>(src.rows.lo),
+       reinterpret_cast<float *>(direct ? w.row(i.dst) : out[0]));
   }
-  ResultMods mods(w, i);
-  if (mods.modified)
-    for (int l = 0; l < kLanes; ++l)
-      out[0][l] = asBits(mods.apply(asFloat(out[0][l])));
-  commitRow(w, i, 0, out[0], mask);
+  if (!direct)
+    commit<F>(w, i, out, mask);
 }
 
 template <class Fn> void specialF16(Wave &w, const Inst &i, Fn fn) {
@@ -162,7 +169,8 @@ void vLdexpF32(Wave &w, const Inst &i) {
     return flushDenormalIf(ldexpF32(flushDenormalIf(x, flush), n), flush);
   });
 }
-void vExpF32(Wave &w, const Inst &i) { specialF32(w, i, exp2F32); }
+/// 2^x of a denormal is 1, and a denormal result is flushed in any mode.
+void vExpF32(Wave &w, const Inst &i) { specialF32(w, i, exp2F32, false); }
 void vLogF32(Wave &w, const Inst &i) { specialF32(w, i, log2F32); }
 void vSinF32(Wave &w, const Inst &i) { specialF32(w, i, sinF32); }
 void vCosF32(Wave &w, const Inst &i) { specialF32(w, i, cosF32); }

@@ -64,14 +64,28 @@ void completeStore(Wave &w, const Access &a) {
   });
 }
 
+/// LDS-DMA slots of whole lanes, one after another. The size is known when compiling: each copy is
+/// a load and a store.
+template <unsigned Bytes> void copyToSlots(uint8_t *to, const uint64_t *address) {
+  for (int l = 0; l < kLanes; ++l, to += Bytes)
+    std::memcpy(to, Memory::host(address[l]), Bytes);
+}
+void copyToSlots(unsigned slot, uint8_t *to, const uint64_t *address) {
+  if (slot == 16)
+    copyToSlots<16>(to, address);
+  else if (slot == 12)
+    copyToSlots<12>(to, address);
+  else
+    copyToSlots<4>(to, address);
+}
+
 /// LDS-DMA: lane l owns the slot ldsBase + l * size; lanes out of a buffer's range write 0.
 void completeDma(Wave &w, const Access &a) {
   const Inst &i = *a.inst;
   unsigned slot = std::max<unsigned>(i.memBytes, 4); // bytes and shorts are widened to a dword
   if (uint64_t(a.ldsBase) + kLanes * slot <= w.group->lds.bytes && oneRegion(w, a)) {
     uint8_t *to = reinterpret_cast<uint8_t *>(w.group->lds.base) + a.ldsBase;
-    for (int l = 0; l < kLanes; ++l)
-      std::memcpy(to + unsigned(l) * slot, Memory::host(a.address[l]), slot);
+    copyToSlots(slot, to, a.address);
     return;
   }
   forLanes(w, a.exec, [&](int l) {
@@ -158,10 +172,7 @@ bool bufferAddress(Wave &w, Access &a) {
                       .voffset = offen ? w.row(v, idxen ? 1 : 0) : nullptr,
                       .vindex = idxen ? w.row(v) : nullptr,
                       .bytes = i.memBytes};
-  BufferLanes lanes;
-  bufferAddresses(descriptor, access, a.exec, lanes);
-  std::memcpy(a.address, lanes.address, sizeof a.address);
-  std::memcpy(a.bytes, lanes.bytes, sizeof a.bytes);
+  bufferAddresses(descriptor, access, a.exec, a.address, a.bytes);
   return true;
 }
 

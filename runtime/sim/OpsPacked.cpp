@@ -66,6 +66,8 @@ template <class T, int N, class Fn> void packed(Wave &w, const Inst &i, Fn fn) {
 
 /// The pair of dwords of a packed-f32 source; a 32-bit constant is in both.
 SourceRows pairRows(Wave &w, const Inst &i, int n, LaneRow *buffer, uint64_t &mask) {
+  if (inVgprs(i.src[n]))
+    return {w.row(i.src[n]), w.row(i.src[n], 1)};
   if (i.src[n].kind != OperandKind::Inline)
     return fetchSource(w, i, n, Width::B64, buffer, mask);
   SourceRows rows = fetchSource(w, i, n, Width::B32, buffer, mask);
@@ -84,17 +86,34 @@ template <int N, class Fn> void packedF32(Wave &w, const Inst &i, Fn fn) {
     loFlip[n] = i.neg >> n & 1 ? 0x80000000 : 0;
     hiFlip[n] = i.abs >> n & 1 ? 0x80000000 : 0;
   }
-  auto half = [&](const uint32_t *const *in, const U *flip, uint32_t *to) {
-    const uint32_t *a = in[0], *b = in[1], *c = N == 3 ? in[2] : in[1];
-    U fa = flip[0], fb = flip[1], fc = flip[2];
-    ResultMods mods(w, i);
-    for (int l = 0; l < kLanes; ++l)
-      to[l] = asBits(mods.apply(fn(asFloat(a[l] ^ fa), asFloat(b[l] ^ fb), asFloat(c[l] ^ fc))));
+  bool direct = mask == kAllLanes && !(i.flags & ResultModified);
+  uint32_t *toLo = direct ? w.row(i.dst) : out[0], *toHi = direct ? w.row(i.dst, 1) : out[1];
+  constexpr int kLast = N - 1;
+  // Both results of a lane before either is stored: sources may be the destination's rows.
+  auto run = [&](auto flipped) {
+    auto one = [&](const uint32_t *const *in, const U *flip, int l) ATTUNE_SIM_INLINE_LAMBDA {
+      if constexpr (!flipped)
+        return fn(asFloat(in[0][l]), asFloat(in[1][l]), asFloat(in[kLast][l]));
+      F a = asFloat(in[0][l] ^ flip[0]), b = asFloat(in[1][l] ^ flip[1]);
+      return passNan(fn(a, b, asFloat(in[kLast][l] ^ flip[kLast])), a, b); // order is not sure here
+    };
+    SIM_LANE_LOOP
+    for (int l = 0; l < kLanes; ++l) {
+      F low = one(lo, loFlip, l), high = one(hi, hiFlip, l);
+      toLo[l] = asBits(low);
+      toHi[l] = asBits(high);
+    }
   };
-  half(lo, loFlip, out[0]);
-  half(hi, hiFlip, out[1]);
-  commitRow(w, i, 0, out[0], mask);
-  commitRow(w, i, 1, out[1], mask);
+  if (i.neg || i.abs)
+    run(std::true_type());
+  else
+    run(std::false_type());
+  if (direct)
+    return;
+  commit<F>(w, i, &out[0], mask);
+  Inst second = i;
+  ++second.dst.index;
+  commit<F>(w, second, &out[1], mask);
 }
 
 /// Sum of products of `Bits`-wide fields plus src2.
@@ -116,6 +135,9 @@ template <class T, unsigned Bits, class Acc> void dotFields(Wave &w, const Inst 
   });
 }
 
+/// Widened factors come from expressions that a compiler may exchange.
+ATTUNE_SIM_INLINE F fmaInOrder(F a, F b, F c) { return passNan(std::fma(a, b, c), a, b); }
+
 /// fma of both halves onto src2; hardware's internal rounding of the sum is not documented.
 template <class Widen> void dotHalves(Wave &w, const Inst &i, bool selects, Widen widen) {
   uint64_t mask = w.exec();
@@ -130,8 +152,8 @@ template <class Widen> void dotHalves(Wave &w, const Inst &i, bool selects, Wide
   U flip = selects && (i.neg >> 2 & 1) ? 0x80000000 : 0;
   ResultMods mods(w, i);
   for (int l = 0; l < kLanes; ++l) {
-    F sum = fmaNum(widen(H(a.lo(l))), widen(H(b.lo(l))), asFloat(asBits(c[l]) ^ flip));
-    out[l] = asBits(mods.apply(fmaNum(widen(H(a.hi(l))), widen(H(b.hi(l))), sum)));
+    F sum = fmaInOrder(widen(H(a.lo(l))), widen(H(b.lo(l))), asFloat(asBits(c[l]) ^ flip));
+    out[l] = asBits(mods.apply(fmaInOrder(widen(H(a.hi(l))), widen(H(b.hi(l))), sum)));
   }
   commitRow(w, i, 0, out, mask);
 }

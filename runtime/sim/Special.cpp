@@ -5,6 +5,7 @@
 // rounded result is not the nearest f32 only if the exact one lies within 1e-14 of a midpoint:
 // about once in 10^6 arguments.
 #include "runtime/sim/Numerics.h"
+#include <iterator>
 
 namespace attune::sim {
 namespace {
@@ -34,13 +35,24 @@ constexpr double kExp2[] = {1.0,
                             7.0549116208011233299e-09,
                             4.4455382718708114976e-10};
 
+/// Even and odd powers apart: a chain of half the length, which is what it waits for.
+ATTUNE_SIM_INLINE double exp2Polynomial(double f) {
+  constexpr int last = std::size(kExp2) - 1;
+  double square = f * f, odd = kExp2[last], even = kExp2[last - 1];
+  for (int i = last - 2; i > 0; i -= 2) {
+    odd = std::fma(odd, square, kExp2[i]);
+    even = std::fma(even, square, kExp2[i - 1]);
+  }
+  return std::fma(odd, f, even);
+}
+
 ATTUNE_SIM_INLINE double exp2Of(double x) {
   double bounded = x > 1000.0 ? 1000.0 : x < -1000.0 ? -1000.0 : x;
   // Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits.
   double shifted = bounded + 0x1.8p52;
   double fraction = bounded - (shifted - 0x1.8p52);
   double power = asDouble((asBits(shifted) + 1023) << 52);
-  return polynomial(kExp2, fraction) * power;
+  return exp2Polynomial(fraction) * power;
 }
 
 /// 1, 1/3, 1/5, ...: atanh(z) / z in z^2; |z| <= 0.172, the first term left out is 3e-17.
@@ -116,31 +128,52 @@ ATTUNE_SIM_INLINE float lowHalf(uint32_t word) { return fromMini<kF16>(word & 0x
 
 } // namespace
 
+// 2^x = 2^n 2^f with n the nearest integer. Only 2^f is worked out in double, half as many lanes a
+// vector: n and f are exact in f32, and 2^n is an addition to the exponent, since a result that
+// would be denormal is flushed.
 ATTUNE_SIM_CLONES void exp2F32(const float *in, float *out) {
+  constexpr float kToInteger = 0x1.8p23f; // added, it leaves n in the low bits
+  alignas(64) float fraction[64], power[64];
   for (int l = 0; l < 64; ++l)
-    out[l] = orNan(in[l], flushDenormal(static_cast<float>(exp2Of(in[l]))));
+    fraction[l] = in[l] - ((in[l] + kToInteger) - kToInteger);
+  for (int l = 0; l < 64; ++l)
+    power[l] = static_cast<float>(exp2Polynomial(fraction[l]));
+  SIM_LANE_LOOP
+  for (int l = 0; l < 64; ++l) {
+    float x = in[l];
+    uint32_t bits = asBits(power[l]) + (asBits(x + kToInteger) << 23);
+    bits = x >= 128.0f ? 0x7f800000u : bits;
+    bits = x < -126.0f ? 0 : bits;
+    out[l] = asFloat(isNan(x) ? asBits(x) | 0x00400000u : bits);
+  }
 }
 ATTUNE_SIM_CLONES void log2F32(const float *in, float *out) {
+  SIM_LANE_LOOP
   for (int l = 0; l < 64; ++l)
     out[l] = orNan(in[l], static_cast<float>(log2WithEdges(flushDenormal(in[l]))));
 }
 ATTUNE_SIM_CLONES void rcpF32(const float *in, float *out, bool flush) {
+  SIM_LANE_LOOP
   for (int l = 0; l < 64; ++l)
     out[l] = orNan(in[l], flushDenormalIf(1.0f / flushDenormalIf(in[l], flush), flush));
 }
 ATTUNE_SIM_CLONES void rsqF32(const float *in, float *out, bool flush) {
+  SIM_LANE_LOOP
   for (int l = 0; l < 64; ++l)
     out[l] = orNan(in[l], static_cast<float>(rsqOf(flushDenormalIf(in[l], flush))));
 }
 ATTUNE_SIM_CLONES void sqrtF32(const float *in, float *out, bool flush) {
+  SIM_LANE_LOOP
   for (int l = 0; l < 64; ++l)
     out[l] = orNan(in[l], static_cast<float>(sqrtOf(flushDenormalIf(in[l], flush))));
 }
 ATTUNE_SIM_CLONES void sinF32(const float *in, float *out) {
+  SIM_LANE_LOOP
   for (int l = 0; l < 64; ++l)
     out[l] = orNan(in[l], static_cast<float>(boundedSine(in[l], 0, 0.0)));
 }
 ATTUNE_SIM_CLONES void cosF32(const float *in, float *out) {
+  SIM_LANE_LOOP
   for (int l = 0; l < 64; ++l)
     out[l] = orNan(in[l], static_cast<float>(boundedSine(in[l], 1, 1.0)));
 }

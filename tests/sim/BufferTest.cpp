@@ -8,6 +8,11 @@ namespace {
 
 constexpr uint64_t kAll = ~uint64_t(0);
 
+struct BufferLanes {
+  uint64_t address[64], whole;
+  uint8_t bytes[64];
+};
+
 BufferDescriptor descriptor(uint64_t base, uint32_t records, uint32_t stride = 0,
                             bool swizzle = false, uint32_t word3 = 0x00020000) {
   const uint32_t words[4] = {uint32_t(base),
@@ -26,7 +31,7 @@ unsigned inRange(const BufferDescriptor &d, uint32_t voffset, unsigned bytes, ui
   access.instOffset = inst;
   access.voffset = offsets;
   access.bytes = bytes;
-  bufferAddresses(d, access, 1, out);
+  out.whole = bufferAddresses(d, access, 1, out.address, out.bytes);
   CHECK(out.whole == (out.bytes[0] == bytes ? 1u : 0u));
   return out.bytes[0];
 }
@@ -96,14 +101,14 @@ TEST_CASE("addresses add up in 64 bits", "[buffer]") {
   access.voffset = voffset;
   access.vindex = vindex;
   BufferLanes out;
-  bufferAddresses(d, access, kAll & ~uint64_t(2), out);
+  out.whole = bufferAddresses(d, access, kAll & ~uint64_t(2), out.address, out.bytes);
   CHECK(out.address[5] == 0x7ffffffff000u + 0x10 + 0xffc + 40 + 32 * 1005);
   CHECK(out.bytes[5] == 4);
   CHECK(out.bytes[1] == 0); // inactive
   CHECK(out.whole == (kAll & ~uint64_t(2)));
   access.voffset = nullptr;
   access.vindex = nullptr;
-  bufferAddresses(d, access, kAll, out);
+  out.whole = bufferAddresses(d, access, kAll, out.address, out.bytes);
   CHECK(out.address[63] == 0x7ffffffff000u + 0x10 + 0xffc);
 }
 
@@ -115,17 +120,17 @@ TEST_CASE("swizzled descriptors interleave records and check structures", "[buff
   BufferAccess access;
   access.voffset = voffset;
   BufferLanes out;
-  bufferAddresses(d, access, kAll, out);
+  out.whole = bufferAddresses(d, access, kAll, out.address, out.bytes);
   CHECK(out.address[0] == 0x1000 + 8 * 64);
   CHECK(out.address[5] == 0x1000 + 8 * 64 + 5 * 4);
   CHECK(out.whole == kAll);
   std::fill(voffset, voffset + 64, 16u); // past the record
-  bufferAddresses(d, access, kAll, out);
+  out.whole = bufferAddresses(d, access, kAll, out.address, out.bytes);
   CHECK(out.whole == 0);
   uint32_t vindex[64] = {127, 127}; // lane 1 adds 1: past the last record
   std::fill(voffset, voffset + 64, 0u);
   access.vindex = vindex;
-  bufferAddresses(d, access, 3, out);
+  out.whole = bufferAddresses(d, access, 3, out.address, out.bytes);
   CHECK(out.whole == 1);
   CHECK(out.address[0] == 0x1000 + 64 * 16 + 63 * 4);
 }
