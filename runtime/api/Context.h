@@ -124,7 +124,10 @@ private:
   /// The kernel, if it is loaded, cached or bundled; else null, and `unbuilt` is what to compile.
   Result<KernelPtr> finished(const ParsedSpec &, const Knobs &, const std::string &wish,
                              std::optional<cache::Key> &unbuilt);
-  Error missing(Error, const cache::Key &) const; ///< with the nearest kernel of the bundles
+  /// Adds what the bundles have that is nearest, and how to build a bundle that has the kernel.
+  Error missing(Error, const ParsedSpec &, const Knobs &, const cache::Key &) const;
+  Error missingUnbuilt(const Error &noCompiler, const ParsedSpec &, const Knobs &,
+                       const cache::Key &) const; ///< where there is no compiler
   KernelPtr meanwhile(const std::string &wish, const cache::Key &);
   Result<KernelImage> compile(const ParsedSpec &, const Knobs &);
   CompileRequest requestFor(const ParsedSpec &, const Knobs &) const;

@@ -17,7 +17,7 @@ std::string digest(const std::string &text, const Knobs &knobs = {},
   Result<ParsedSpec> spec = ParsedSpec::parse(text, "<spec>", "", parameters);
   if (!spec)
     FAIL(spec.error().message);
-  Result<cache::Key> key = kernelKey(spec->model, arch, knobs, by);
+  Result<cache::Key> key = kernelKey(spec->model, arch, knobs, by, parameters);
   REQUIRE(key);
   return key->digest();
 }
