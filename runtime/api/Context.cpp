@@ -84,6 +84,11 @@ Result<KernelPtr> Kernel::load(std::shared_ptr<Device> device, cache::KernelRef 
   return KernelPtr(std::move(kernel));
 }
 
+const std::string &Kernel::sidecarText() const {
+  std::call_once(sidecarOnce_, [&] { sidecarText_ = toJson(image_->sidecar); });
+  return sidecarText_;
+}
+
 Kernel::~Kernel() {
   if (module_)
     device_->unload(module_);
