@@ -281,6 +281,21 @@ class Run(CacheCase):
         self.assertEqual(self.report(ATTUNE_CACHE="readonly")["cache"]["result"], "hit")
         self.assertEqual(self.entries(), [kept])
 
+    def test_without_the_library_of_the_caches(self):
+        """The command has a compiler of its own; what it makes has no key and is not kept."""
+        report = self.report("--check", ATTUNE_COMPILER="/nowhere/libattune-compiler.so")
+        self.assertEqual((report["ok"], report["cache"]["result"]), (True, "off"))
+        self.assertIn("/nowhere/libattune-compiler.so", report["cache"]["reason"])
+        run = self.attune("run", "small.attn", code=2, ATTUNE_COMPILER="/nowhere/libattune-compiler.so", ATTUNE_NO_JIT="1")
+        self.assertIn("/nowhere/libattune-compiler.so", run.stderr)
+        self.assertFalse(self.cache.exists())
+
+    def test_base_directories(self):
+        report = self.report(ATTUNE_CACHE_BASE=str(self.compiled))
+        self.assertEqual((report["cache"]["result"], report["cache"]["from"]), ("hit", "base"))
+        self.assertIn("in a directory of ATTUNE_CACHE_BASE", self.text(ATTUNE_CACHE_BASE=str(self.compiled)))
+        self.assertFalse(self.cache.exists())
+
     def test_warm_and_run_mean_the_same_kernel(self):
         warmed = self.json("warm", "small.attn", "--attention", "other")["kernels"][0]["digest"]
         report = json.loads(self.attune("run", "small.attn", "--attention", "other", "--json", "--q-len", "5").stdout)
