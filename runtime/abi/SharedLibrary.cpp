@@ -1,4 +1,5 @@
 #include "runtime/abi/SharedLibrary.h"
+#include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
@@ -43,6 +44,13 @@ Result<SharedLibrary> SharedLibrary::open(const std::string &file, const char *v
                            fmt::join(names, ", "),
                            fromVariable ? fmt::format(" (from {})", variable) : "", variable,
                            reasons)};
+}
+
+bool isLoaded(std::span<const char *const> names) {
+  return std::any_of(names.begin(), names.end(), [](const char *name) {
+    void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    return handle && dlclose(handle) == 0;
+  });
 }
 
 std::string folderOfCode(const void *code) {

@@ -28,6 +28,9 @@ private:
   std::string path_;
 };
 
+/// Whether the process has one of these libraries already. Opens nothing.
+bool isLoaded(std::span<const char *const> names);
+
 /// The folder of the library or executable that holds `code`, a function's address; "" if unknown.
 std::string folderOfCode(const void *code);
 

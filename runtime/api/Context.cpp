@@ -23,6 +23,31 @@ std::string wishOf(const spec::Model &model, const Knobs &knobs) {
   return wish;
 }
 
+std::string knobList(const Knobs &knobs) {
+  std::string text;
+  for (const auto &[name, value] : knobs)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  return text;
+}
+
+/// That a bundle has no kernel of this key, and which of its own comes nearest. Who built a kernel
+/// is no difference: it would have been taken all the same.
+std::string notIn(const bundle::Bundle &bundle, const cache::KeyFields &key) {
+  std::string text = fmt::format("bundle {} has no such kernel", bundle.name());
+  std::optional<bundle::Nearest> nearest = bundle.nearest(key);
+  if (!nearest)
+    return text;
+  Result<bundle::Summary> summary = bundle.describe(nearest->kernel);
+  if (!summary)
+    return text;
+  std::erase_if(nearest->differing, [](const std::string &field) {
+    return std::find(bundle::buildFields.begin(), bundle::buildFields.end(), field) !=
+           bundle::buildFields.end();
+  });
+  return text + fmt::format("; the nearest is {} ({}), which differs in {}", summary->label,
+                            summary->digest, fmt::join(nearest->differing, ", "));
+}
+
 } // namespace
 
 Result<ParsedSpec> ParsedSpec::parse(std::string text, std::string fileName, std::string attention,
@@ -57,6 +82,11 @@ Result<KernelPtr> Kernel::load(std::shared_ptr<Device> device, cache::KernelRef 
   kernel->module_ = *module;
   kernel->handle_ = *handle;
   return KernelPtr(std::move(kernel));
+}
+
+const std::string &Kernel::sidecarText() const {
+  std::call_once(sidecarOnce_, [&] { sidecarText_ = toJson(image_->sidecar); });
+  return sidecarText_;
 }
 
 Kernel::~Kernel() {
@@ -144,7 +174,7 @@ Result<cache::Key> Context::key(const ParsedSpec &spec, const Knobs &knobs) {
   Result<CompilerIdentity> identity = compiler_.identity();
   if (!identity)
     return identity.error();
-  return kernelKey(spec.model, arch_, knobs, *identity);
+  return kernelKey(spec.model, arch_, knobs, *identity, spec.parameters);
 }
 
 Result<KernelImage> Context::compile(const ParsedSpec &spec, const Knobs &knobs) {
@@ -173,7 +203,7 @@ Result<cache::Key> Context::keyOrUnbuilt(const ParsedSpec &spec, const Knobs &kn
   if (!identity)
     noCompiler = identity.error();
   return kernelKey(spec.model, arch_, knobs,
-                   identity ? *identity : CompilerIdentity{"none", "none"});
+                   identity ? *identity : CompilerIdentity{"none", "none"}, spec.parameters);
 }
 
 Result<cache::KernelRef> Context::fromBundles(const cache::Key &key) const {
@@ -199,21 +229,30 @@ Result<cache::KernelRef> Context::fromBundles(const cache::Key &key) const {
   return cache::KernelRef();
 }
 
-Error Context::missing(Error error, const cache::Key &key) const {
+Error Context::missing(Error error, const ParsedSpec &spec, const Knobs &knobs,
+                       const cache::Key &key) const {
   std::shared_lock lock(mutex_);
   Result<cache::KeyFields> fields = cache::parseKey(key.text());
-  for (const auto &bundle : bundles_) {
-    std::optional<bundle::Nearest> nearest;
-    if (fields)
-      nearest = bundle->nearest(*fields);
-    Result<bundle::Summary> summary =
-        nearest ? bundle->describe(nearest->kernel) : Error{ErrorCode::NotFound, ""};
-    error.message += fmt::format("\nbundle {} has no such kernel", bundle->name());
-    if (summary)
-      error.message += fmt::format("; the nearest is {} ({}), which differs in {}", summary->label,
-                                   summary->digest, fmt::join(nearest->differing, ", "));
-  }
+  if (!fields)
+    return error;
+  for (const auto &bundle : bundles_)
+    error.message += "\n" + notIn(*bundle, *fields);
+  if (!bundles_.empty())
+    error.message += fmt::format("\nbuild a bundle that has it with: attune aot {} -o FILE",
+                                 kernelArguments(spec.model, spec.parameters, arch_, knobs));
   return error;
+}
+
+Error Context::missingUnbuilt(const Error &noCompiler, const ParsedSpec &spec, const Knobs &knobs,
+                              const cache::Key &key) const {
+  const std::string &name = spec.model.problem.specName;
+  std::string text;
+  if (!options_.cache.mayBuild)
+    text = name + ": ATTUNE_NO_JIT forbids compiling it, and no cache can be searched, since a key "
+                  "there names the compiler; ";
+  text += fmt::format("{}\nits key: arch {}, knobs {}, name {}, spec {}", noCompiler.message, arch_,
+                      knobs.empty() ? "none" : knobList(knobs), name, spec.model.digest);
+  return missing({noCompiler.code, text}, spec, knobs, key);
 }
 
 KernelPtr Context::meanwhile(const std::string &wish, const cache::Key &key) {
@@ -270,7 +309,7 @@ Result<KernelPtr> Context::finished(const ParsedSpec &spec, const Knobs &knobs,
   if (image)
     return keep(wish, image, wanted->digest());
   if (noCompiler)
-    return missing(*noCompiler, *wanted);
+    return missingUnbuilt(*noCompiler, spec, knobs, *wanted);
   unbuilt = std::move(*wanted);
   return KernelPtr();
 }
@@ -285,7 +324,7 @@ Result<KernelPtr> Context::kernel(const ParsedSpec &spec, const Knobs &knobs) {
       cache_.buildAfterLookup(*unbuilt, [&] { return compile(spec, knobs); });
   if (image)
     return keep(wish, *image, unbuilt->digest());
-  return image.error().code == ErrorCode::NotFound ? missing(image.error(), *unbuilt)
+  return image.error().code == ErrorCode::NotFound ? missing(image.error(), spec, knobs, *unbuilt)
                                                    : image.error();
 }
 

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <string>
@@ -52,16 +53,17 @@ public:
   KernelHandle handle() const { return handle_; }
   const KernelImage &image() const { return *image_; }
   const Sidecar &sidecar() const { return image_->sidecar; }
-  const std::string &digest() const { return digest_; }           ///< of its key
-  const std::string &sidecarText() const { return sidecarText_; } ///< as JSON
+  const std::string &digest() const { return digest_; } ///< of its key
+  const std::string &sidecarText() const;               ///< as JSON, made when first asked for
 
 private:
   Kernel(std::shared_ptr<Device> device, cache::KernelRef image, std::string digest)
-      : device_(std::move(device)), image_(std::move(image)), digest_(std::move(digest)),
-        sidecarText_(toJson(image_->sidecar)) {}
+      : device_(std::move(device)), image_(std::move(image)), digest_(std::move(digest)) {}
   std::shared_ptr<Device> device_;
   cache::KernelRef image_;
-  std::string digest_, sidecarText_;
+  std::string digest_;
+  mutable std::once_flag sidecarOnce_;
+  mutable std::string sidecarText_;
   ModuleHandle module_ = 0;
   KernelHandle handle_ = 0;
 };
@@ -124,7 +126,10 @@ private:
   /// The kernel, if it is loaded, cached or bundled; else null, and `unbuilt` is what to compile.
   Result<KernelPtr> finished(const ParsedSpec &, const Knobs &, const std::string &wish,
                              std::optional<cache::Key> &unbuilt);
-  Error missing(Error, const cache::Key &) const; ///< with the nearest kernel of the bundles
+  /// Adds what the bundles have that is nearest, and how to build a bundle that has the kernel.
+  Error missing(Error, const ParsedSpec &, const Knobs &, const cache::Key &) const;
+  Error missingUnbuilt(const Error &noCompiler, const ParsedSpec &, const Knobs &,
+                       const cache::Key &) const; ///< where there is no compiler
   KernelPtr meanwhile(const std::string &wish, const cache::Key &);
   Result<KernelImage> compile(const ParsedSpec &, const Knobs &);
   CompileRequest requestFor(const ParsedSpec &, const Knobs &) const;

@@ -60,10 +60,10 @@ Result<std::vector<ElfNote>> readElfNotes(const std::string &path) {
       head.e_phentsize != sizeof(Elf64_Phdr) || head.e_phnum > mostSegments)
     return broken();
   std::vector<ElfNote> notes;
-  for (int i = 0; i < head.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    if (!file.read(&segment, sizeof segment, head.e_phoff + uint64_t(i) * sizeof segment))
-      return broken();
+  std::vector<Elf64_Phdr> segments(head.e_phnum);
+  if (!file.read(segments.data(), segments.size() * sizeof(Elf64_Phdr), head.e_phoff))
+    return broken();
+  for (const Elf64_Phdr &segment : segments) {
     if (segment.p_type != PT_NOTE)
       continue;
     if (segment.p_filesz > mostNoteBytes)

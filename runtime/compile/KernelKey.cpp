@@ -1,6 +1,8 @@
 #include "runtime/compile/KernelKey.h"
+#include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <fmt/format.h>
-#include <map>
 
 namespace attune {
 namespace {
@@ -16,20 +18,35 @@ std::string knobText(const spec::Model &model, const Knobs &overrides) {
   return text;
 }
 
-/// For messages: the command that puts the kernel into the cache.
-std::string commandFor(const spec::Model &model, const std::string &arch, const Knobs &knobs) {
-  std::string text =
-      fmt::format("attune cache warm {} --attention {} --arch {}",
-                  model.fileName.empty() ? "SPEC" : model.fileName, model.problem.specName, arch);
-  for (const auto &[name, value] : knobs)
-    text += fmt::format(" --knob {}={}", name, value);
-  return text;
+/// As a shell takes it: in quotes where it needs them.
+std::string word(const std::string &text) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("+,-./:=@_", c);
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain))
+    return text;
+  std::string quoted = "'";
+  for (char c : text)
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
 }
 
 } // namespace
 
+std::string kernelArguments(const spec::Model &model, const Parameters &parameters,
+                            const std::string &arch, const Knobs &knobs) {
+  std::string text =
+      fmt::format("{} --attention {}", model.fileName.empty() ? "SPEC" : word(model.fileName),
+                  word(model.problem.specName));
+  for (const auto &[name, value] : parameters)
+    text += " --set " + word(name + "=" + value);
+  for (const auto &[name, value] : knobs)
+    text += " --knob " + word(name + "=" + value);
+  return text + " --arch " + word(arch);
+}
+
 Result<cache::Key> kernelKey(const spec::Model &model, const std::string &arch, const Knobs &knobs,
-                             const CompilerIdentity &identity) {
+                             const CompilerIdentity &identity, const Parameters &parameters) {
   return cache::KeyBuilder()
       .add("arch", arch)
       .add("compiler", identity.compiler)
@@ -38,7 +55,7 @@ Result<cache::Key> kernelKey(const spec::Model &model, const std::string &arch, 
       .add("name", model.problem.specName)
       .add("spec", model.canonical)
       .label(model.problem.specName)
-      .command(commandFor(model, arch, knobs))
+      .command("attune cache warm " + kernelArguments(model, parameters, arch, knobs))
       .build();
 }
 

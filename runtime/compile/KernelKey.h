@@ -14,6 +14,7 @@
 #include "compiler/spec/Model.h"
 #include "runtime/abi/Result.h"
 #include "runtime/cache/Key.h"
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,7 +28,15 @@ struct CompilerIdentity {
 
 using Knobs = std::vector<std::pair<std::string, std::string>>;
 
+using Parameters = std::map<std::string, std::string>;
+
+/// The parameters are those that the model was made with. They are in its canonical text already;
+/// here they serve the command that messages name.
 Result<cache::Key> kernelKey(const spec::Model &, const std::string &arch, const Knobs &,
-                             const CompilerIdentity &);
+                             const CompilerIdentity &, const Parameters &parameters);
+
+/// What names a kernel to `attune aot` and `attune cache warm`, for a shell.
+std::string kernelArguments(const spec::Model &, const Parameters &, const std::string &arch,
+                            const Knobs &);
 
 } // namespace attune

@@ -1,4 +1,5 @@
 #include "runtime/device/Devices.h"
+#include "runtime/device/HipApi.h"
 #include "runtime/device/HipDevice.h"
 #include "runtime/device/SimDevice.h"
 #include <charconv>
@@ -26,10 +27,11 @@ std::optional<int> ordinalOf(std::string_view name) {
 }
 
 Result<std::unique_ptr<Device>> openBest(const sim::RunOptions &simulator) {
-  DeviceList list = listDevices();
-  for (const DeviceInfo &device : list.devices)
-    if (device.name.starts_with(hipPrefix) && device.target.processor == simTarget().processor)
-      return makeHipDevice(*ordinalOf(device.name));
+  auto gpus = hipIsPlausible() ? listHipDevices() : std::vector<DeviceInfo>();
+  if (gpus)
+    for (const DeviceInfo &gpu : *gpus)
+      if (gpu.target.processor == simTarget().processor)
+        return makeHipDevice(*ordinalOf(gpu.name));
   return openSimDevice(simulator);
 }
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr const char *candidates[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                                       "libamdhip64.so"};
+constexpr auto libraryVariable = "ATTUNE_HIP_LIBRARY", driverFile = "/dev/kfd";
 constexpr int oldestMajor = 5, newestMajor = 7;
 constexpr int errorNoDevice = 100;
 
@@ -39,10 +40,10 @@ std::string hintsOfNoDevice() {
   for (const char *variable : {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
     if (const char *value = std::getenv(variable))
       return fmt::format("{} is \"{}\"", variable, value);
-  if (access("/dev/kfd", F_OK) != 0)
+  if (access(driverFile, F_OK) != 0)
     return "there is no /dev/kfd, so the amdgpu driver is not loaded or, in a container, its "
            "devices are not passed in";
-  if (access("/dev/kfd", R_OK | W_OK) != 0)
+  if (access(driverFile, R_OK | W_OK) != 0)
     return "this user may not open /dev/kfd, which the groups render and video may";
   return "rocminfo lists what the driver has";
 }
@@ -107,8 +108,13 @@ std::string HipApi::productName(int ordinal) const {
   return readProperties(*this, ordinal, properties) ? textAt(properties, 0, nameBytes) : "";
 }
 
+bool hipIsPlausible() {
+  const char *named = std::getenv(libraryVariable);
+  return (named && *named) || access(driverFile, F_OK) == 0 || isLoaded(candidates);
+}
+
 Result<std::shared_ptr<const HipApi>> openHip(const std::string &file) {
-  auto library = SharedLibrary::open(file, "ATTUNE_HIP_LIBRARY", candidates);
+  auto library = SharedLibrary::open(file, libraryVariable, candidates);
   if (!library)
     return library.error();
   auto hip = std::make_shared<HipApi>();

@@ -31,6 +31,10 @@ struct HipApi {
   std::string productName(int ordinal) const; ///< "AMD Instinct MI355X"; empty if HIP does not say
 };
 
+/// Whether a search for GPUs is worth opening a HIP library, which takes tens of milliseconds: the
+/// amdgpu driver is there, or the process has a HIP library, or the environment names one.
+bool hipIsPlausible();
+
 /// The library at a path, or the one that the process has or the loader finds if it is empty.
 /// Errors: NotFound without a library; Unsupported for a version other than 5 to 7, or a library
 /// that lacks a function.

@@ -119,7 +119,7 @@ def run_attune(attune, inputs, q_lens, kv_lens):
         spec.write_text(SPEC)
         np.savez(source, **inputs)
         lens = ["--q-lens", ",".join(map(str, q_lens)), "--kv-lens", ",".join(map(str, kv_lens))]
-        command = [attune, "run", spec, *lens, "--inputs", source, "--out", result, "--check", "--json"]
+        command = [attune, "run", spec, *lens, "--inputs", source, "--out", result, "--check", "--json", "--no-cache"]
         run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode != 0:
             sys.exit(f"attune run failed ({run.returncode}):\n{run.stdout}{run.stderr}")

@@ -3,7 +3,6 @@
 #include "compiler/schedule/Limits.h"
 #include "compiler/spec/Spec.h"
 #include "compiler/target/Arch.h"
-#include "runtime/aot/List.h"
 #include "runtime/launch/File.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -66,7 +65,7 @@ Result<AotJob> jobOf(const aot::ListedKernel &kernel, const std::string &arch,
       {.fileName = kernel.spec, .parameters = kernel.parameters, .attention = kernel.attention});
   if (!model)
     return model.error();
-  auto key = kernelKey(*model, arch, kernel.knobs, identity);
+  auto key = kernelKey(*model, arch, kernel.knobs, identity, kernel.parameters);
   if (!key)
     return key.error();
   return AotJob{aotLabel(model->problem.specName, kernel.parameters, kernel.knobs), kernel.origin,
@@ -76,6 +75,11 @@ Result<AotJob> jobOf(const aot::ListedKernel &kernel, const std::string &arch,
 }
 
 } // namespace
+
+Result<std::vector<aot::ListedKernel>> listedKernels(const AotBuild &build) {
+  Texts texts;
+  return listed(build, texts);
+}
 
 std::string aotLabel(const std::string &name, const std::map<std::string, std::string> &parameters,
                      const Knobs &knobs) {

@@ -92,7 +92,7 @@ Result<bool> inBundle(const bundle::Bundle &bundle, const aot::Variant &variant,
       {.fileName = variant.spec, .parameters = parametersOf(variant), .attention = {}});
   if (!model)
     return model.error();
-  auto key = kernelKey(*model, arch, {}, {"any", "any"});
+  auto key = kernelKey(*model, arch, {}, {"any", "any"}, parametersOf(variant));
   if (!key)
     return key.error();
   auto fields = cache::parseKey(key->text());

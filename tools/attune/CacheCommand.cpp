@@ -2,6 +2,7 @@
 // kept small or filled.
 #include "runtime/api/Context.h"
 #include "runtime/cache/Directory.h"
+#include "tools/attune/AotJobs.h"
 #include "tools/attune/CommandLine.h"
 #include "tools/attune/Progress.h"
 #include <cstdio>
@@ -139,38 +140,81 @@ int collect(const CacheArgs &args, const Directory &directory) {
   return report(args, directory, directory.collect(limit));
 }
 
-int warm(const CacheArgs &args) {
+/// The way to compiled kernels that ends in the directory. Errors: also InvalidArgument, nothing
+/// would be kept.
+Result<std::shared_ptr<Context>> warmingContext(const CacheArgs &args) {
   Result<ContextOptions> options = contextOptionsFromEnvironment();
   if (!options)
-    return fail(options.error());
+    return options.error();
   options->device = "sim"; // nothing runs; kernels are made for the simulator's chip
   if (!args.directory.empty())
     options->cache.directory = args.directory;
+  if (options->cache.mode != cache::Mode::On)
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("ATTUNE_CACHE is {}: nothing would be kept; set it to on",
+                             options->cache.mode == cache::Mode::Off ? "off" : "readonly")};
   options->cache.mayBuild = true;
   options->cache.warn = [](const std::string &text) { fmt::print(stderr, "{}\n", text); };
   Result<std::shared_ptr<Context>> context = Context::create(std::move(*options));
+  if (context && args.arch != (*context)->arch())
+    return Error{ErrorCode::Unsupported,
+                 fmt::format("--arch {}: kernels are made for {}", args.arch, (*context)->arch())};
+  return context;
+}
+
+/// Compiles one kernel if it is not there; its digest.
+Result<std::string> warmOne(Context &context, const aot::ListedKernel &kernel, std::string &label) {
+  Result<ParsedSpec> spec = ParsedSpec::parseFile(kernel.spec, kernel.attention, kernel.parameters);
+  if (!spec)
+    return spec.error();
+  label = aotLabel(spec->model.problem.specName, kernel.parameters, kernel.knobs);
+  Result<cache::KernelRef> image = context.image(*spec, kernel.knobs);
+  if (!image)
+    return image.error();
+  return context.key(*spec, kernel.knobs)->digest();
+}
+
+int warm(const CacheArgs &args) {
+  Result<std::shared_ptr<Context>> context = warmingContext(args);
   if (!context)
     return fail(context.error());
-  if (args.arch != (*context)->arch())
-    return fail({ErrorCode::Unsupported,
-                 fmt::format("--arch {}: kernels are made for {}", args.arch, (*context)->arch())});
+  AotBuild asked;
+  asked.inputs = args.specs;
+  asked.attention = args.attention;
+  asked.parameters = args.parameters;
+  asked.knobs = args.knobs;
+  Result<std::vector<aot::ListedKernel>> kernels = listedKernels(asked);
+  if (!kernels)
+    return fail(kernels.error());
   int worst = exitOk;
+  json array = json::array();
   Progress progress("compiling");
-  for (const std::string &path : args.specs) {
-    progress.note(path);
-    Result<ParsedSpec> spec = ParsedSpec::parseFile(path, args.attention, args.parameters);
-    Result<cache::KernelRef> image =
-        spec ? (*context)->image(*spec, args.knobs) : Result<cache::KernelRef>(spec.error());
-    if (!image) {
-      worst = std::max(worst, fail(image.error()));
+  for (const aot::ListedKernel &kernel : *kernels) {
+    progress.note(kernel.spec);
+    std::string label;
+    Result<std::string> digest = warmOne(**context, kernel, label);
+    if (!digest) {
+      worst = std::max(worst, fail(digest.error()));
+      array.push_back({{"spec", kernel.spec}, {"error", digest.error().message}});
       continue;
     }
-    fmt::print("{}  {}\n", (*context)->key(*spec, args.knobs)->digest(), path);
+    array.push_back({{"spec", kernel.spec}, {"kernel", label}, {"digest", *digest}});
+    if (!args.json)
+      fmt::print("{}  {}\n", *digest, label);
   }
   const cache::Counters counters = (*context)->cache().counters();
-  fmt::print(stderr, "{} compiled, {} were there\n", counters.builds,
-             counters.diskHits + counters.baseHits + counters.remoteHits);
-  return worst;
+  const uint64_t compiled = counters.published + counters.unpublished;
+  const uint64_t present =
+      counters.diskHits + counters.baseHits + counters.remoteHits + counters.served;
+  if (args.json)
+    fmt::print("{}\n", json{{"directory", (*context)->cache().options().directory},
+                            {"compiled", compiled},
+                            {"present", present},
+                            {"kernels", array}}
+                           .dump(2));
+  else
+    fmt::print(stderr, "{} compiled, {} were there\n", compiled, present);
+  return counters.unpublished ? std::max<int>(worst, exitFailed) : worst;
 }
 
 } // namespace

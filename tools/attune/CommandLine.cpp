@@ -111,6 +111,9 @@ void addRun(CLI::App &root, RunArgs &args, Raw &raw) {
   app->add_option("--out", args.output, "Save out and lse as .npz");
   addPolicy(*app, raw);
   app->add_flag("--strict", args.strict, strictHelp);
+  app->add_flag(
+      "--no-cache", args.noCache,
+      "Compile although a cache may have the kernel, and keep it nowhere (docs/cache.md)");
   app->add_flag("--check", args.check, "Compare out and lse with the float64 oracle");
   app->add_flag("--json", args.json, "Print one JSON object");
 }
@@ -228,10 +231,11 @@ void addCache(CLI::App &root, CacheArgs &args, Raw &raw) {
   CLI::App *gc = add("gc", "Remove the kernels that were unused longest, and leftovers");
   gc->add_option("--limit", args.limit, "Until the rest fits: 512M (default: ATTUNE_CACHE_LIMIT)");
   CLI::App *clear = add("clear", "Remove all kernels");
-  for (CLI::App *command : {ls, show, verify, gc, clear})
+  CLI::App *warm = add("warm", "Compile what is not there yet");
+  for (CLI::App *command : {ls, show, verify, gc, clear, warm})
     command->add_flag("--json", args.json, "Print one JSON object");
-  CLI::App *warm = add("warm", "Compile specs that are not there yet");
-  warm->add_option("SPECS", args.specs, "Specs (.attn)")->required();
+  warm->add_option("INPUTS", args.specs, "Lists of kernels (.toml, docs/aot.md) and specs (.attn)")
+      ->required();
   warm->add_option("--attention", args.attention, "Which attention of a file (default: the first)");
   warm->add_option("--arch", args.arch, "Chip")->capture_default_str();
   warm->add_option("--set", raw.sets, "name=value: a parameter of the specs (repeatable)")

@@ -43,6 +43,7 @@ struct RunArgs {
   int threads = 0;
   sim::RunOptions policy; ///< of arrival and schedule
   bool check = false, strict = false, json = false;
+  bool noCache = false;
 };
 
 /// A spec with a call, or a code object with a launch file.
@@ -72,7 +73,7 @@ struct CacheArgs {
   std::string digest;    ///< show: the beginning of one
   std::string limit;     ///< gc: a size; empty: the environment's
   bool json = false;
-  std::vector<std::string> specs; ///< warm
+  std::vector<std::string> specs; ///< warm: specs and lists
   std::string attention, arch;
   std::map<std::string, std::string> parameters;
   std::vector<std::pair<std::string, std::string>> knobs;

@@ -115,6 +115,40 @@ std::string comparisonText(const Named &n) {
              shapeText(w.index), w.actual, w.expected, w.error, w.allowed);
 }
 
+std::string cacheText(const CacheUse &use) {
+  switch (use.result) {
+  case CacheResult::Off:
+    return fmt::format("off: {}", use.reason);
+  case CacheResult::Miss:
+    return use.kept ? fmt::format("miss: compiled, and kept as {} in {}", use.digest, use.directory)
+                    : "miss: compiled, and not kept";
+  case CacheResult::Hit:
+    break;
+  }
+  if (use.from == "base")
+    return fmt::format("hit: {} in a directory of ATTUNE_CACHE_BASE", use.digest);
+  std::string how = use.from == "store"     ? ", from the shared store"
+                    : use.from == "process" ? ", by another process just now"
+                                            : "";
+  return fmt::format("hit: {} in {}{}", use.digest, use.directory, how);
+}
+
+ordered_json cacheJson(const CacheUse &use) {
+  switch (use.result) {
+  case CacheResult::Off:
+    return {{"result", "off"}, {"reason", use.reason}};
+  case CacheResult::Miss:
+    return {{"result", "miss"},
+            {"kept", use.kept},
+            {"digest", use.digest},
+            {"directory", use.directory}};
+  case CacheResult::Hit:
+    break;
+  }
+  return {
+      {"result", "hit"}, {"from", use.from}, {"digest", use.digest}, {"directory", use.directory}};
+}
+
 bool agrees(const RunReport &r) {
   for (const Named &n : comparisons(r))
     if (!n.comparison->ok)
@@ -138,9 +172,10 @@ std::string resourcesText(const Resources &r) {
 std::string asText(const RunReport &r) {
   std::string text;
   for (const Sidecar &s : r.kernels)
-    text +=
-        fmt::format("kernel  {}  {}, compiled in {:.0f} ms\n        {}\n        {}\n",
-                    s.kernel.name, s.arch, s.compileMs, s.plan, resourcesText(s.kernel.resources));
+    text += fmt::format("kernel  {}  {}{}\n        {}\n        {}\n", s.kernel.name, s.arch,
+                        s.compileMs ? fmt::format(", compiled in {:.0f} ms", s.compileMs) : "",
+                        s.plan, resourcesText(s.kernel.resources));
+  text += fmt::format("cache   {}\n", cacheText(r.cache));
   for (const std::string &note : r.notes)
     text += fmt::format("note    {}\n", note);
   for (const CallReport &c : r.calls) {
@@ -165,6 +200,7 @@ std::string asJson(const RunReport &r) {
   const Named *worst = worstOf(all);
   json["worst"] = worst ? worstJson(*worst) : ordered_json();
   json["compile_ms"] = r.kernels.empty() ? 0 : r.kernels[0].compileMs;
+  json["cache"] = cacheJson(r.cache);
   json["kernels"] = ordered_json::array();
   for (const Sidecar &s : r.kernels)
     json["kernels"].push_back(kernelJson(s));

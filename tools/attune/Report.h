@@ -16,8 +16,20 @@ struct CallReport {
   std::optional<oracle::Comparison> out, lse;
 };
 
+/// Whether a cache had the kernel.
+enum class CacheResult { Off, Hit, Miss };
+
+struct CacheUse {
+  CacheResult result = CacheResult::Off;
+  std::string digest, directory; ///< of the entry
+  std::string from;              ///< a hit: disk, base, store, process (another one's build)
+  bool kept = false;             ///< a miss: it is on disk now
+  std::string reason;            ///< off
+};
+
 struct RunReport {
   std::string spec;
+  CacheUse cache;
   uint64_t seed = 0;
   bool checked = false;
   std::vector<std::string> notes;

@@ -1,11 +1,11 @@
-// attune run: compile, draw or load, launch, compare, report.
+// attune run: compile or find in a cache, draw or load, launch, compare, report.
 #include "runtime/device/SimDevice.h"
 #include "runtime/launch/Npz.h"
 #include "tests/oracle/Oracle.h"
+#include "tools/attune/CachedKernel.h"
 #include "tools/attune/Inputs.h"
 #include "tools/attune/Progress.h"
 #include "tools/attune/Report.h"
-#include "tools/attune/Source.h"
 #include <cstdio>
 #include <fmt/format.h>
 
@@ -41,21 +41,23 @@ public:
     if (args_.check && !source_.model)
       return Error{ErrorCode::InvalidArgument,
                    "--check: the oracle needs the spec's text; give the .attn file"};
-    auto image = compile();
-    if (!image)
-      return image.error();
-    const ProblemShape &problem = image->sidecar.problem;
+    auto kernel = compile();
+    if (!kernel)
+      return kernel.error();
+    const KernelImage &image = kernel->image;
+    const ProblemShape &problem = image.sidecar.problem;
     auto jobs = prepareJobs(problem, source_.model ? &*source_.model : nullptr, args_);
     if (!jobs)
       return jobs.error();
     report_ = {.spec = args_.spec.path,
+               .cache = kernel->use,
                .seed = args_.seed,
                .checked = args_.check,
                .notes = jobs->notes,
-               .kernels = {image->sidecar},
+               .kernels = {image.sidecar},
                .calls = {},
                .findings = {}};
-    if (auto ok = runJobs(*image, jobs->jobs); !ok)
+    if (auto ok = runJobs(image, jobs->jobs); !ok)
       return ok.error();
     if (args_.strict)
       report_.findings = checker_.findings();
@@ -63,9 +65,9 @@ public:
   }
 
 private:
-  Result<KernelImage> compile() {
+  Result<CachedKernel> compile() {
     Progress progress("compiling " + args_.spec.path);
-    return compileSource(source_, args_.spec);
+    return cachedKernel(source_, args_.spec, args_.noCache);
   }
 
   Result<void> runJobs(const KernelImage &image, const std::vector<Job> &jobs) {

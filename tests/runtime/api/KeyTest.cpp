@@ -17,7 +17,7 @@ std::string digest(const std::string &text, const Knobs &knobs = {},
   Result<ParsedSpec> spec = ParsedSpec::parse(text, "<spec>", "", parameters);
   if (!spec)
     FAIL(spec.error().message);
-  Result<cache::Key> key = kernelKey(spec->model, arch, knobs, by);
+  Result<cache::Key> key = kernelKey(spec->model, arch, knobs, by, parameters);
   REQUIRE(key);
   return key->digest();
 }
@@ -109,4 +109,18 @@ TEST_CASE("Variables with values that are not legal are named") {
     REQUIRE_FALSE(options);
     CHECK_THAT(options.error().message, Contains(name) && Contains(value) && Contains(legal));
   }
+}
+
+TEST_CASE("The command of a key names file, parameters and knobs as a shell takes them") {
+  const std::string text = attention("a(n: int = 2)", "q, kv : bf16[tokens, 1, 64]\nout : f32\n"
+                                                      "mask = window(n)");
+  const auto commandOf = [&](const std::string &file, const Knobs &knobs) {
+    Result<ParsedSpec> spec = ParsedSpec::parse(text, file, "", {{"n", "3"}});
+    REQUIRE(spec);
+    return (*kernelKey(spec->model, "gfx950", knobs, identity, spec->parameters)).command();
+  };
+  CHECK(commandOf("specs/a.attn", {{"waves", "2"}}) ==
+        "attune cache warm specs/a.attn --attention a --set n=3 --knob waves=2 --arch gfx950");
+  CHECK(commandOf("my specs/it's.attn", {}) ==
+        "attune cache warm 'my specs/it'\\''s.attn' --attention a --set n=3 --arch gfx950");
 }

@@ -4,6 +4,7 @@
     cli_test.py ATTUNE ROOT      ATTUNE: the command; ROOT: the source tree, for specs/
 """
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -45,7 +46,8 @@ class Cli(unittest.TestCase):
         self.small.write_text(SMALL)
 
     def attune(self, *args, code=0):
-        run = subprocess.run([ATTUNE, *map(str, args)], capture_output=True, text=True, cwd=self.folder)
+        run = subprocess.run([ATTUNE, *map(str, args)], capture_output=True, text=True, cwd=self.folder,
+                             env=os.environ | {"ATTUNE_CACHE_DIR": str(self.folder / "cache")})
         self.assertEqual(run.returncode, code, f"attune {' '.join(map(str, args))}\n{run.stdout}{run.stderr}")
         return run
 

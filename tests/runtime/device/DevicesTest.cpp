@@ -4,6 +4,7 @@
 #include "tests/sim/coreHarness.h"
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -66,6 +67,32 @@ TEST_CASE("devices: without a HIP library") {
   REQUIRE(list.devices.size() == 1);
   CHECK(list.devices[0].name == "sim");
   CHECK_THAT(list.noHip, Contains("no library of"));
+}
+
+// What a process has loaded stays loaded, so these two run in processes of their own (below).
+TEST_CASE("fresh process: auto opens no HIP library where there is no driver", "[.fresh]") {
+  const auto mapped = [] {
+    return simtest::readText("/proc/self/maps").find("libamdhip64") != std::string::npos;
+  };
+  REQUIRE_FALSE(mapped());
+  CHECK(nameOf(openDevice("auto")) == "sim");
+  CHECK_FALSE(mapped());
+}
+
+TEST_CASE("fresh process: auto takes the HIP library that the process has", "[.fresh]") {
+  REQUIRE(dlopen(ATTUNE_HIP_LIBRARY, RTLD_NOW | RTLD_GLOBAL));
+  CHECK(nameOf(openDevice("auto")) == "hip:0");
+}
+
+TEST_CASE("devices: auto opens a HIP library only where it may find a GPU") {
+  if (std::filesystem::exists("/dev/kfd")) {
+    WARN("skipped: this machine has a driver");
+    return;
+  }
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  for (const char *name : {"auto opens no HIP library where there is no driver",
+                           "auto takes the HIP library that the process has"})
+    CHECK(std::system(fmt::format("'{}' 'fresh process: {}' >&2", self, name).c_str()) == 0);
 }
 
 TEST_CASE("devices: auto passes over GPUs of another kind") {
