@@ -138,6 +138,10 @@ Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer) const {
 RegionInliner::Element PrefillSchedule::elementAt(const TileBuilder &t, Value tileIndex, Value row,
                                                   Value col) const {
   Value qi = t.add(t.add(f_.blockRow, f_.waveRow), col);
+  // A wave's rows past the sequence's end see what its last row sees: a key that only they would
+  // see counts as unseen.
+  if (range_.hasUnseenKeys)
+    qi = t.minS(qi, t.sub(f_.qLen, t.i32(1)));
   Value k = tileIndex ? t.add(t.mul(tileIndex, t.i32(range_.tileKeys)), row) : Value();
   return {Value(), t.add(f_.ctx, qi), k, qi};
 }
