@@ -13,6 +13,7 @@ namespace {
 struct Settings {
   uint64_t seed = 1;
   int count = 100, seconds = 0, attempts = 300;
+  std::string save;
   bool print = false, quiet = false, keepGoing = false;
 };
 
@@ -39,7 +40,12 @@ bool runSeed(Compiler &compiler, uint64_t seed, const Settings &settings,
   std::cout << c.describe() << outcome.kind << ": " << outcome.message << "\n" << std::flush;
   if (settings.attempts > 0) {
     Case less = shrink(compiler, c, outcome.kind, settings.attempts);
+    c = less;
     std::cout << "shrunk to\n" << less.describe() << runCase(compiler, less).message << "\n\n";
+  }
+  if (!settings.save.empty()) {
+    auto command = saveCase(c, settings.save);
+    std::cout << (command ? *command : command.error().message) << "\n";
   }
   std::cout << std::flush;
   return false;
@@ -60,6 +66,8 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--shrink", s.attempts, "Most attempts to make a failure small (0: none)")
       ->capture_default_str();
+  app.add_option("--save", s.save,
+                 "A folder for failures as files of attune run (strides are lost)");
   app.add_flag("--print", s.print, "Show each case before it runs");
   app.add_flag("--quiet", s.quiet, "Show failures only");
   app.add_flag("--keep-going", s.keepGoing, "Go on after a failure");

@@ -2,6 +2,7 @@
 #include "compiler/spec/Spec.h"
 #include "runtime/device/SimDevice.h"
 #include "runtime/launch/HostRun.h"
+#include "runtime/launch/Npz.h"
 #include "runtime/sim/strict/Strict.h"
 #include "tests/oracle/Compare.h"
 #include "tests/oracle/Eval.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <fstream>
 #include <limits>
 #include <numeric>
 
@@ -271,11 +273,15 @@ Outcome judge(const spec::Model &model, const HostCall &call, const HostResult &
   return {};
 }
 
+Result<spec::Model> parse(const Case &c) {
+  return spec::parseSpec(c.text(),
+                         {.fileName = "random.attn", .parameters = c.sets(), .attention = {}});
+}
+
 } // namespace
 
 Outcome runCase(Compiler &compiler, const Case &c) {
-  auto model = spec::parseSpec(
-      c.text(), {.fileName = "random.attn", .parameters = c.sets(), .attention = {}});
+  auto model = parse(c);
   if (!model)
     return refusal("parse", model.error());
   auto image = compiler.compile(*model);
@@ -296,6 +302,30 @@ Outcome runCase(Compiler &compiler, const Case &c) {
   Outcome outcome = judge(*model, call, *result);
   outcome.scratchBytes = image->sidecar.kernel.resources.scratchBytes;
   return outcome;
+}
+
+Result<std::string> saveCase(const Case &c, const std::string &folder) {
+  auto model = parse(c);
+  if (!model)
+    return model.error();
+  HostCall call = Caller(c, *model).call();
+  TensorMap tensors{{"q", call.q}, {"k", call.k}, {"v", call.v}};
+  tensors.insert(call.tensors.begin(), call.tensors.end());
+  for (auto [name, tensor] : {std::pair{"sink", &call.sink},
+                              {"cu_seqlens_q", &call.cuSeqlensQ},
+                              {"cu_seqlens_k", &call.cuSeqlensK}})
+    if (*tensor)
+      tensors[name] = **tensor;
+  std::string name = fmt::format("{}/random_{}", folder, c.seed);
+  std::ofstream(name + ".attn") << c.text();
+  if (auto ok = writeNpz(name + ".npz", tensors); !ok)
+    return ok.error();
+  std::string command = fmt::format("attune run {0}.attn --inputs {0}.npz --check --strict", name);
+  for (const auto &[parameter, value] : c.sets())
+    command += fmt::format(" --set {}={}", parameter, value);
+  for (const auto &[scalar, value] : call.scalars)
+    command += fmt::format(" --scalar {}={}", scalar, value);
+  return command;
 }
 
 } // namespace attune::e2e::random

@@ -17,6 +17,9 @@ struct Outcome {
 
 Outcome runCase(Compiler &, const Case &);
 
+/// Writes the spec and the tensors as files for `attune run`, and returns that command.
+Result<std::string> saveCase(const Case &, const std::string &folder);
+
 /// A smaller case that fails in the same kind, by leaving out what is not needed for that.
 Case shrink(Compiler &, Case failing, const std::string &kind, int attempts);
 
