@@ -99,6 +99,20 @@ TEST_CASE("tanh is right beside its own size, however small", "[numbers]") {
   CHECK(right == x.size());
 }
 
+TEST_CASE("min and max of a NaN and a number are the number", "[numbers]") {
+  const std::vector<double> x{notANumber, notANumber, 1, -2}, y{3, -infinite, 2, notANumber},
+      least{3, -infinite, 1, -2}, most{3, -infinite, 2, -2};
+  auto right = shown({.mask = "min(x[k], y[k]) == least[k] && max(y[k], x[k]) == most[k]",
+                      .more = "tensor x : f32[k]\n  tensor y : f32[k]\n  tensor least : f32[k]\n  "
+                              "tensor most : f32[k]"},
+                     std::ssize(x),
+                     {{"x", column(DType::F32, x)},
+                      {"y", column(DType::F32, y)},
+                      {"least", column(DType::F32, least)},
+                      {"most", column(DType::F32, most)}});
+  CHECK(right == x.size());
+}
+
 TEST_CASE("A softcap far above the logits changes nothing, one far below them leaves the sign",
           "[numbers]") {
   for (const char *score : {"softcap(s, 1e6)", "softcap(s, cap)", "softcap(s, 0.001)"}) {
