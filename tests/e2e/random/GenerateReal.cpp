@@ -307,6 +307,14 @@ Node Generator::aroundLogit(int depth) {
   return s;
 }
 
-Node Generator::score() { return aroundLogit(int(rng_.between(1, 4))); }
+Node Generator::score() {
+  Node s = aroundLogit(int(rng_.between(1, 4)));
+  if (tensors.size() >= 4 || !rng_.oneIn(4))
+    return s;
+  // A bias that hides keys by -inf, as callers who have no mask do.
+  TensorDecl hiding{fresh("hide"), rng_.oneIn(2) ? DType::F32 : DType::BF16, {"heads", "k"}, false};
+  tensors.push_back(hiding);
+  return makeReal("($ + " + hiding.name + "[h, k])", {s}, s.lo - 2, s.hi + 2, s.error);
+}
 
 } // namespace attune::e2e::random

@@ -82,6 +82,8 @@ HostTensor Caller::operand(const std::vector<int64_t> &lens, int64_t heads, int6
   if (case_.dense)
     shape = {static_cast<int64_t>(lens.size()), lens[0], heads, columns};
   HostTensor t = blank(case_.dtype, shape, 1, 8);
+  if (case_.strided && !case_.poisoned && rng_.oneIn(5)) // all heads share one
+    t.strides[shape.size() - 2] = 0;
   int64_t last = sum(lens) + slack();
   forEachIndex(shape, [&](Index i) {
     if (case_.dense || (i[0] >= slack() && i[0] < last))
@@ -142,6 +144,8 @@ HostTensor Caller::captured(const CapturedTensor &info, bool ascending) {
   forEachIndex(shape, [&](Index i) {
     if (ascending)
       t.set(i, last += static_cast<double>(rng_.oneIn(9)));
+    else if (info.name.starts_with("hide") && rng_.oneIn(6))
+      t.set(i, -std::numeric_limits<double>::infinity());
     else
       t.set(i, element(info.dtype));
   });
