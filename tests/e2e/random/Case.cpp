@@ -1,5 +1,6 @@
 #include "tests/e2e/random/Case.h"
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <numeric>
 

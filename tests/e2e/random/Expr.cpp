@@ -45,4 +45,8 @@ int64_t Node::count() const {
   return n;
 }
 
+Node makeBool(std::string form, std::vector<Node> args) {
+  return {Type::Bool, std::move(form), std::move(args), 0, 1, 0, false};
+}
+
 } // namespace attune::e2e::random

@@ -46,4 +46,6 @@ struct Node {
   int64_t count() const;
 };
 
+Node makeBool(std::string form, std::vector<Node> args = {});
+
 } // namespace attune::e2e::random

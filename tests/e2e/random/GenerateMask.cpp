@@ -4,14 +4,6 @@
 
 namespace attune::e2e::random {
 
-namespace {
-
-Node makeBool(std::string form, std::vector<Node> args = {}) {
-  return {Type::Bool, std::move(form), std::move(args), 0, 1, 0, false};
-}
-
-} // namespace
-
 Node Generator::pattern() {
   int64_t reach = facts_.longestKv + 2;
   switch (rng_.below(14)) {

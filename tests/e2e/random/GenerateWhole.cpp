@@ -17,10 +17,6 @@ Node makeInt(std::string form, std::vector<Node> args, double lo, double hi) {
           false};
 }
 
-Node makeBool(std::string form, std::vector<Node> args = {}) {
-  return {Type::Bool, std::move(form), std::move(args), 0, 1, 0, false};
-}
-
 constexpr const char *comparisons[] = {"==", "!=", "<", "<=", ">", ">="};
 
 /// What drawn elements of a type lie in: ids for whole numbers, and small floats.
