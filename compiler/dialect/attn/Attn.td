@@ -37,7 +37,7 @@ def Attn_KernelOp : Attn_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock,
     kv head, absolute positions of query and key, the query's row within this call, kv_len - q_len, q_len, kv_len.
     Regions hold ops of arith and math on f32, i32 and i1, plus attn.read and attn.scalar. Two of them mean
     more here than upstream: arith.fptosi saturates and makes 0 of a NaN, and arith.divf without fastmath<arcp>
-    is exact wherever f32 holds the quotient.
+    is exact where f32 holds the quotient and the operands are exact.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ConfinedAttr<I64Attr, [IntPositive]>:$num_q_heads,
       ConfinedAttr<I64Attr, [IntPositive]>:$num_kv_heads, ConfinedAttr<I64Attr, [IntPositive]>:$head_dim,

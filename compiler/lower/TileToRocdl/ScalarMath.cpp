@@ -5,6 +5,7 @@
 // library forms (llvm.exp and so on) add range fix-ups for denormal inputs that no logit needs.
 #include "compiler/lower/TileToRocdl/Lowering.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include <cmath>
 #include <numbers>
 
@@ -107,6 +108,28 @@ struct TanhPattern : OpRewritePattern<math::TanhOp> {
   }
 };
 
+/// Whether a value comes from the logit or from a function that rounds: its last bits mean nothing.
+bool isRounded(Value root) {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> open{root};
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    if (!value.getType().isF32())
+      continue;
+    Operation *op = value.getDefiningOp();
+    if (!op) {
+      if (cast<BlockArgument>(value).getArgNumber() == 0) // of a map over scores
+        return true;
+    } else if (isa<math::CosOp, math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op, math::PowFOp,
+                   math::RsqrtOp, math::SinOp, math::SqrtOp, math::TanhOp>(op)) {
+      return true;
+    } else if (seen.insert(op).second) {
+      open.append(op->operand_begin(), op->operand_end());
+    }
+  }
+  return false;
+}
+
 /// x times the reciprocal of y, to 2 ulp; and where that is not good enough, one step of Newton's:
 /// then a quotient that f32 holds comes out exact, and floor(k / 41.0) jumps where it should.
 struct DivPattern : OpRewritePattern<arith::DivFOp> {
@@ -124,9 +147,10 @@ struct DivPattern : OpRewritePattern<arith::DivFOp> {
     return success();
   }
 
-  /// Said so, or asked for by functions that do not jump.
+  /// Said so, made of rounded numbers, or asked for by functions that do not jump.
   static bool mayBeRounded(arith::DivFOp op) {
     return arith::bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::arcp) ||
+           isRounded(op.getLhs()) || isRounded(op.getRhs()) ||
            llvm::all_of(op->getUsers(), [](Operation *user) {
              return isa<math::ExpOp, math::Exp2Op, math::TanhOp>(user);
            });
