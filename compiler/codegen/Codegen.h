@@ -69,7 +69,8 @@ Result<std::vector<uint8_t>> link(std::string_view object, std::string_view kern
 /// One kernel of a code object, from its metadata note.
 struct KernelInfo {
   std::string name;
-  std::vector<KernelArg> args; ///< offset and size; name and kind are not in the metadata
+  std::vector<KernelArg>
+      args; ///< name (if given), offset and size; the kind is not in the metadata
   uint32_t kernargBytes = 0;
   int maxWorkgroupThreads = 0;
   Resources resources; ///< `vgpr` without the AGPRs; `occupancy` is left to target::Arch

@@ -5,6 +5,7 @@
 #include "compiler/codegen/Machines.h"
 #include "compiler/codegen/ProcessOptions.h"
 #include "fmt/format.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -60,11 +61,24 @@ Result<llvm::Function *> findKernel(llvm::Module &module) {
   return kernel;
 }
 
+/// The names of our ABI, so that the code object's metadata lists them beside offsets and sizes.
+void nameArguments(mlir::ModuleOp module, llvm::Function &kernel) {
+  module.walk([&](mlir::LLVM::LLVMFuncOp func) {
+    auto abi = func->getAttrOfType<mlir::ArrayAttr>("attune.abi");
+    if (!abi || func.getSymName() != kernel.getName())
+      return;
+    for (auto [entry, argument] : llvm::zip(abi.getAsRange<mlir::DictionaryAttr>(), kernel.args()))
+      if (auto name = entry.getAs<mlir::StringAttr>("name"))
+        argument.setName(name.getValue());
+  });
+}
+
 void setCommonAttributes(llvm::Module &module, llvm::Function &kernel, llvm::StringRef cpu) {
   module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", kCodeObjectVersion);
   for (llvm::Function &function : module)
     if (!function.isDeclaration())
       function.addFnAttr("target-cpu", cpu);
+  kernel.setVisibility(llvm::GlobalValue::ProtectedVisibility); // nothing interposes; as clang's
   kernel.addFnAttr("uniform-work-group-size", "true"); // the launch is always whole workgroups
   for (const char *attribute : kUnusedHiddenInputs)
     kernel.addFnAttr(attribute);
@@ -123,6 +137,7 @@ Result<LlvmKernel> translate(mlir::ModuleOp module, std::string_view cpu) {
   std::string name = (*kernel)->getName().str();
   ir->setTargetTriple((*machine)->getTargetTriple());
   ir->setDataLayout((*machine)->createDataLayout());
+  nameArguments(module, **kernel);
   setCommonAttributes(*ir, **kernel, cpu);
   return LlvmKernel(std::move(context), std::move(ir), std::move(*machine), std::move(name));
 }

@@ -46,6 +46,14 @@ uint64_t number(llvm::msgpack::MapDocNode &map, llvm::StringRef key) {
                                                                               : 0;
 }
 
+/// A string field; "" if absent.
+std::string text(llvm::msgpack::MapDocNode &map, llvm::StringRef key) {
+  auto it = map.find(key);
+  return it != map.end() && it->second.getKind() == llvm::msgpack::Type::String
+             ? it->second.getString().str()
+             : "";
+}
+
 Resources readResources(llvm::msgpack::MapDocNode &kernel) {
   Resources resources;
   // gfx90a and later have one file for both kinds, and .vgpr_count counts all of it.
@@ -74,17 +82,17 @@ Result<KernelInfo> readKernel(const std::vector<uint8_t> &codeObject) {
   llvm::msgpack::MapDocNode &kernel = kernels.getArray()[0].getMap();
 
   KernelInfo info;
-  llvm::msgpack::DocNode name = kernel[".name"];
-  if (name.getKind() != llvm::msgpack::Type::String)
+  info.name = text(kernel, ".name");
+  if (info.name.empty())
     return malformed("its kernel has no name");
-  info.name = name.getString().str();
   info.kernargBytes = static_cast<uint32_t>(number(kernel, ".kernarg_segment_size"));
   info.maxWorkgroupThreads = static_cast<int>(number(kernel, ".max_flat_workgroup_size"));
   info.resources = readResources(kernel);
   if (llvm::msgpack::DocNode args = kernel[".args"]; args.isArray())
     for (llvm::msgpack::DocNode &arg : args.getArray())
       if (arg.isMap())
-        info.args.push_back({"", "", static_cast<uint32_t>(number(arg.getMap(), ".offset")),
+        info.args.push_back({text(arg.getMap(), ".name"), "",
+                             static_cast<uint32_t>(number(arg.getMap(), ".offset")),
                              static_cast<uint32_t>(number(arg.getMap(), ".size"))});
   return info;
 }

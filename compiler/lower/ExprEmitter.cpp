@@ -193,7 +193,7 @@ Value ExprEmitter::realSequence(ExprKind kind, Value x, Value y) {
   assert(kind == ExprKind::Sigmoid && "the spec checks which operations f32 has");
   Value one = constF(1);
   Value power = make<math::ExpOp>(make<arith::NegFOp>(x));
-  return make<arith::DivFOp>(one, make<arith::AddFOp>(one, power));
+  return make<arith::DivFOp>(one, make<arith::AddFOp>(one, power), arith::FastMathFlags::arcp);
 }
 
 Value ExprEmitter::wholeSequence(ExprKind kind, Value x, Value y) {
@@ -224,14 +224,10 @@ Value ExprEmitter::toF32(Value x) {
   return make<arith::SIToFPOp>(b_.getF32Type(), x);
 }
 
-/// Clamped to what i32 holds: outside of that the conversion has no value at all.
 Value ExprEmitter::toI32(Value x) {
   if (x.getType().isInteger(1))
     return make<arith::ExtUIOp>(b_.getI32Type(), x);
-  Value least = make<arith::MaxNumFOp>(x, constF(-2147483648.0));
-  Value clamped =
-      make<arith::MinNumFOp>(least, constF(2147483520.0)); // the greatest f32 below 2^31
-  return make<arith::FPToSIOp>(b_.getI32Type(), clamped);
+  return make<arith::FPToSIOp>(b_.getI32Type(), x); // saturates: the lowering sees to it
 }
 
 /// The divisor, or 1 where it is 0.

@@ -201,7 +201,8 @@ TEST_CASE_METHOD(Fixture, "masks of the library") {
       {"causal && (q - k) % w == 0", "[0, min(q1, kv_len - 1)] not exact: (q - k) % w == 0"},
       {"prefix_document(doc, end)", "[0, kv_len - 1] not exact: doc[q] == doc[k]; k < end[q]"},
       {"window(w)", "[max(q0 - w + 1, 0), min(q1, kv_len - 1, (w - 1 >= 0 ? inf : -1))] exact"},
-      {"window(w, 2)", "[max(q0 - w, 0), min(q1 + 2, kv_len - 1, (w + 2 >= 0 ? inf : -1))] exact"},
+      {"window(w, 2)", "[max(q0 - min(w, 1073741824), 0), min(q1 + 2, kv_len - 1, (min(w, "
+                       "1073741824) + 2 >= 0 ? inf : -1))] exact"},
       {"window(2147483647)", "[max(q0 - 2147483647 + 1, 0), min(q1, kv_len - 1, (2147483647 - 1 >= "
                              "0 ? inf : -1))] exact"},
       {"h < 4 || window(5)",

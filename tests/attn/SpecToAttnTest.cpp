@@ -101,7 +101,7 @@ TEST_CASE_METHOD(Fixture, "operations without a value have some value") {
   CHECK_FALSE(mask("ctx != 0 && q / ctx == k", in));
   CHECK(mask("(q << k) == (q << (k & 31))", in));
   CHECK(mask("(q >> k) == (q >> (k & 31))", in));
-  CHECK(mask("i32(f32(q) / f32(ctx)) > k", in));
+  // i32 of a number that it does not hold: the lowering saturates, tests/e2e/NumbersTest.cpp.
 }
 
 TEST_CASE_METHOD(Fixture, "conversions") {

@@ -204,3 +204,24 @@ TEST_CASE("Keys and values beyond 4 GiB from the base, and more than 4 GiB apart
   for (DevicePtr p : owned)
     device.free(p);
 }
+
+TEST_CASE("A key that only rows past the sequence's end would see counts as unseen", "[memory]") {
+  const Kernel &k = compile({.mask = "k == qi + 50 || k >= 90"});
+  HostCall call = noise(k, {20}, {100}); // a wave has 32 rows; keys 70 to 81 belong to the last 12
+  for (HostTensor *t : {&call.k, &call.v})
+    set(*t, [&](Index i) {
+      bool seen = (i[0] >= 50 && i[0] < 70) || i[0] >= 90;
+      return seen ? t->get(i) : std::nan("");
+    });
+  runChecked(k, call);
+}
+
+TEST_CASE("An index that is the same for all lanes and outside its tensor touches no memory",
+          "[memory]") {
+  const Kernel &k = compile({.mask = "(ctx >= 0 && w[ctx] > 0.0) || (ctx < 0 && k % 2 == 0)",
+                             .more = "tensor w : f32[k]"});
+  for (auto [qLen, kvLen] : {std::pair<int64_t, int64_t>{300, 4}, {4, 300}}) {
+    INFO("q_len " << qLen << ", kv_len " << kvLen);
+    runChecked(k, noise(k, {qLen}, {kvLen}));
+  }
+}

@@ -1,5 +1,6 @@
 // Public bug reports about shapes: head ratios, head dims, batch sizes, and what is refused and in
 // which words.
+#include "runtime/device/SimDevice.h"
 #include "tests/e2e/Harness.h"
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -192,4 +193,18 @@ TEST_CASE("F53 lengths that are no multiple of anything, and negative ones", "[f
   CHECK(result.error().code == ErrorCode::InvalidArgument);
   CHECK(result.error().message.find("cu_seqlens_k") != std::string::npos);
   CHECK(result.error().message.find("-5") != std::string::npos);
+}
+
+TEST_CASE("More transfers in flight than the counter tells apart are waited for all the same",
+          "[shapes]") {
+  const Kernel &k = compile(
+      {.qHeads = 2, .dim = 128, .mask = "causal", .more = "schedule { kv_tile = 128 waves = 1 }"});
+  HostCall call = noise(k, {70, 3}, {300, 260}); // 32 transfers for K and 32 for V of each tile
+  Rows want = runChecked(k, call);
+  auto late = makeSimDevice({.arrival = sim::Arrival::Latest});
+  auto loaded = LoadedKernel::load(*late, k.image);
+  REQUIRE(loaded);
+  auto result = loaded->run(call);
+  REQUIRE(result);
+  CHECK(sameBits({*result}, want));
 }

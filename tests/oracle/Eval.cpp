@@ -53,8 +53,8 @@ const Value *Evaluation::node(ExprId id) {
 }
 
 Value Evaluation::leaf(const Expr &e) {
-  if (e.kind == ExprKind::ConstF)
-    return Value::ofFloat(e.f);
+  if (e.kind == ExprKind::ConstF) // constants fold in double and become f32 once
+    return Value::ofFloat(static_cast<float>(e.f));
   if (e.kind == ExprKind::ConstI || e.kind == ExprKind::ConstB)
     return Value::ofInt(e.i);
   if (e.kind == ExprKind::Scalar) {

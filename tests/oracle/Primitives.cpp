@@ -82,10 +82,10 @@ double floatOp(ExprKind kind, double a, double b) {
     return a / b;
   case ExprKind::Rem:
     return a - std::floor(a / b) * b;
-  case ExprKind::Min:
-    return std::min(a, b);
+  case ExprKind::Min: // of a NaN and a number: the number
+    return std::fmin(a, b);
   case ExprKind::Max:
-    return std::max(a, b);
+    return std::fmax(a, b);
   case ExprKind::Pow:
     return std::pow(a, b);
   case ExprKind::Neg:

@@ -35,7 +35,9 @@ def Attn_KernelOp : Attn_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock,
     `kv`'s dim is the width of V (v_head_dim); K is as wide as Q. Without a score region the score is the scaled logit;
     without a mask region every key is visible. %s is f32, all other region arguments are i32: sequence, query head,
     kv head, absolute positions of query and key, the query's row within this call, kv_len - q_len, q_len, kv_len.
-    Regions hold ops of arith and math on f32, i32 and i1, plus attn.read and attn.scalar.
+    Regions hold ops of arith and math on f32, i32 and i1, plus attn.read and attn.scalar. Two of them mean
+    more here than upstream: arith.fptosi saturates and makes 0 of a NaN, and arith.divf without fastmath<arcp>
+    is exact where f32 holds the quotient and the operands are exact.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ConfinedAttr<I64Attr, [IntPositive]>:$num_q_heads,
       ConfinedAttr<I64Attr, [IntPositive]>:$num_kv_heads, ConfinedAttr<I64Attr, [IntPositive]>:$head_dim,

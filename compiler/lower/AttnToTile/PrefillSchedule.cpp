@@ -36,6 +36,12 @@ struct Carried {
 /// temporaries.
 constexpr int64_t kVectorRegisters = 512, kWorkingRegisters = 64;
 
+/// The operand of a wait that leaves the last `count` memory operations in flight, or as many as
+/// the counter tells apart: its greatest value, 63, waits for nothing.
+IntegerAttr leaving(const TileBuilder &t, int64_t count) {
+  return t.b.getI64IntegerAttr(std::min<int64_t>(count, 62));
+}
+
 /// A captured tensor's elements for a tile (or one per query), in registers before they are needed.
 struct EarlyRead {
   attn::ReadOp read;
@@ -138,6 +144,10 @@ Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer) const {
 RegionInliner::Element PrefillSchedule::elementAt(const TileBuilder &t, Value tileIndex, Value row,
                                                   Value col) const {
   Value qi = t.add(t.add(f_.blockRow, f_.waveRow), col);
+  // A wave's rows past the sequence's end see what its last row sees: a key that only they would
+  // see counts as unseen.
+  if (range_.hasUnseenKeys)
+    qi = t.minS(qi, t.sub(f_.qLen, t.i32(1)));
   Value k = tileIndex ? t.add(t.mul(tileIndex, t.i32(range_.tileKeys)), row) : Value();
   return {Value(), t.add(f_.ctx, qi), k, qi};
 }
@@ -227,7 +237,7 @@ Carried PrefillSchedule::emitTiles(const TileBuilder &t, const Round &round, Val
   auto [in, cur] = Carried::from(loop.getRegionIterArgs());
   Value other = arith::XOrIOp::create(t.b, t.loc, cur, t.i32(1));
 
-  tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(vDmas_), /*lds=*/true);
+  tile::WaitOp::create(t.b, t.loc, leaving(t, vDmas_), /*lds=*/true);
   tile::BarrierOp::create(t.b, t.loc);
   SmallVector<EarlyRead> reads = issueElementReads(t, tileIndex, masked);
   Value next = range_.next(t, round, tileIndex);
@@ -235,7 +245,7 @@ Carried PrefillSchedule::emitTiles(const TileBuilder &t, const Round &round, Val
   fetchTile(t, f_.v, vLds_, next, other);
   Value scores = applyScoreAndMask(t, emitScores(t, cur), tileIndex, masked, reads);
   auto [out, weights] = softmax_.step(t, in, scores);
-  tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(kDmas_ + vDmas_), /*lds=*/false);
+  tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
   tile::BarrierOp::create(t.b, t.loc);
   // The view's bounds zero the keys outside the hull; those inside that nobody sees are told by the
   // scores.
@@ -314,7 +324,7 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   kDmas_ = fetchTile(t, f_.k, kLds_, range_.firstTile, buffer).instructions();
   vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer).instructions();
   // Q is there before the loops, so no wait for it ends up in one.
-  tile::WaitOp::create(t.b, t.loc, t.b.getI64IntegerAttr(kDmas_ + vDmas_), /*lds=*/false);
+  tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
   emitEpilogue(t, emitRounds(t, {softmax_.initial(t), buffer}));
 }
 

@@ -68,7 +68,9 @@ SoftmaxCore::Final SoftmaxCore::finish(const TileBuilder &t, const SoftmaxState 
   });
   Value inverse = t.map(types_.stat, {l, factor}, [&](auto &u, ValueRange e, Value, Value) {
     Value none = arith::CmpFOp::create(u.b, u.loc, arith::CmpFPredicate::OEQ, e[0], zero);
-    return u.select(none, zero, arith::DivFOp::create(u.b, u.loc, e[1], e[0]).getResult());
+    Value quotient =
+        arith::DivFOp::create(u.b, u.loc, e[1], e[0], arith::FastMathFlags::arcp).getResult();
+    return u.select(none, zero, quotient);
   });
   Value output = t.map(types_.output, {in.o, inverse},
                        [&](auto &u, ValueRange e, Value, Value) { return u.mulF(e[0], e[1]); });

@@ -173,10 +173,12 @@ struct FetchPattern : TilePattern<tile::FetchOp> {
     Type element = op.getElement();
     int64_t size = std::max<int64_t>(1, tile::elementBytes(element)); // a bool takes a byte
     Value base = adaptor.getBase()[0];
-    Value left = LLVM::SubOp::create(rw, loc, adaptor.getElements()[0], base);
-    Value bytes = b.mul(left, b.i64(size));
-    bytes = LLVM::SMinOp::create(rw, loc, LLVM::SMaxOp::create(rw, loc, bytes, b.i64(0)),
-                                 b.i64(0xffffffff));
+    // An index that a condition elsewhere makes harmless may put the base before the tensor or
+    // behind it: then nothing is in range.
+    Value elements = adaptor.getElements()[0];
+    Value inside = LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::ult, base, elements);
+    Value left = LLVM::SubOp::create(rw, loc, elements, base);
+    Value bytes = LLVM::SelectOp::create(rw, loc, inside, b.mul(left, b.i64(size)), b.i64(0));
     Value rsrc = makeRsrc(rw, loc, adaptor.getPtr()[0], b.mul(base, b.i64(size)), bytes);
     Value offset = b.mul(adaptor.getOffset()[0], b.i32(size));
     // i64 elements are documented to fit in 32 bits; the low half is the value.

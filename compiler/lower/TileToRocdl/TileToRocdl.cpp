@@ -258,12 +258,13 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
     target.addIllegalDialect<tile::TileDialect>();
     target.addLegalDialect<arith::ArithDialect, LLVM::LLVMDialect, ROCDL::ROCDLDialect>();
     target.addDynamicallyLegalDialect<math::MathDialect>([](Operation *op) {
-      return !isa<math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::TanhOp, math::PowFOp>(
-          op);
+      return !isa<math::CosOp, math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::PowFOp,
+                  math::SinOp, math::TanhOp>(op);
     });
     target.addIllegalOp<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>();
     target.addDynamicallyLegalOp<arith::DivFOp>(
         [](arith::DivFOp op) { return !op.getType().isF32(); });
+    target.addIllegalOp<arith::FPToSIOp>();
     scf::populateSCFStructuralTypeConversionsAndLegality(types, patterns, target);
     return applyPartialConversion(func, target, std::move(patterns));
   }
