@@ -102,6 +102,38 @@ double ring8(const std::string &memory) {
   return gemm8Efficiency("3(-32mb+" + memory + "Vb)", 8, 2 * 3 * 32 * 16);
 }
 
+/// A K step of 64 of HipKittens' loop: four phases, each reads, loads and multiplies a quadrant.
+double hipKittensSpeed(const std::string &multiply) {
+  std::string mma = "w+" + multiply + "-b";
+  Loop l{.pattern = "12R2GWb" + mma + "4R2Gb" + mma + "8R2Gb" + mma + "2GVb" + mma, .vmKeep = 6};
+  l.options = {.workgroups = 256, .sharers = 4, .xcds = 4};
+  l.lds = 131072;
+  return speed(timeOnce(l));
+}
+
+/// A K step of the 4-wave kernel of gfx942, in the order of its published code: 256 MFMAs of 16
+/// clk, 32 reads, 16 loads to registers, 16 writes. LDS of gfx942 reads half as fast, as this one
+/// does in 2-way conflict. `without`: letters to leave out.
+double gfx942Clk(const std::string &pattern, const std::string &without = "") {
+  std::string kept;
+  for (char c : pattern)
+    if (without.find(c) == std::string::npos)
+      kept += c;
+    else // and its count
+      while (!kept.empty() && kept.back() >= '0' && kept.back() <= '9')
+        kept.pop_back();
+  Loop l{.pattern = kept, .threads = 256, .pingPong = false, .vmKeep = 12};
+  l.setUp = conflictAddress(2);
+  l.options = {.workgroups = 256, .sharers = 4, .xcds = 4};
+  return timeOnce(l).loop.clk;
+}
+// Clumped by the compiler, and interleaved by the source's scheduler in four regions.
+const std::string
+    kClumped = "wb(4K)h(4K)(3h)wbh(3K)hVdV(2d)Vd(2L)h(2L)(4d)h(4L)(23h)KhK(46h)KhKhKwb(4d)(3L)(4d)"
+               "(5L)(72h)(3K)(7h)(3K)(65h)(3K)(12h)(3K)(10h)(3K)(2h)K(8h)",
+    kInterleavedRegion = "(26h)8(K(2h))V3(d(2h))dhL(2h)2(L(4h))L(5h)",
+    kInterleaved = "3(hwb" + kInterleavedRegion + ")" + kInterleavedRegion;
+
 /// Of a K step of 128 of an fp8 GEMM that loads a tile while it multiplies the one before.
 double fp8Speed(const std::string &turn, uint32_t threads, uint32_t workgroups, int vgprs) {
   Loop l{.pattern = turn, .threads = threads, .pingPong = false};
@@ -258,6 +290,13 @@ const Ablation kAblations[] = {
      "three-source VALU against LDS returns, see rows 12 and 13; a later build of it takes 4299",
      [] { return lazyClk("2n"); }},
     {"10", "fav3 -> fav4", "x", 4752.0 / 4373, kHit, "", [] { return eagerClk() / lazyClk("2n"); }},
+    {"11", "FlyDSL, lazy rescale", "clk", 4747, 0.12,
+     "the groups that it asks the compiler for, which leave nothing in the open; what becomes of "
+     "them is not stated",
+     [] {
+       return attentionClk(
+           {.qk = "10(M5v)6(M3e)", .pv = "10(M5v)6(M3e)", .head = "n", .afterK = "k"});
+     }},
     {"12", "fav4, 24 clk idle before the reads", "x", 1196.5 / 1190.7, kHit,
      "not in the model, see 3", [] { return speed(timeLazy("3n")) / speed(timeLazy("")); }},
     {"12", "32 clk", "x", 1176.8 / 1190.7, kHit, "not in the model, see 3",
@@ -335,6 +374,16 @@ const Ablation kAblations[] = {
      [] { return 2 * fp8Tile256() / fp8Speed("4G12Rw8qZb", 512, 257, 128); }},
     {"37", "256x256, 8 -> 16 waves", "x", 2228.0 / 2288, 0.14, "as above",
      [] { return fp8Speed("4G16Rw16qZb", 1024, 1, 128) / fp8Tile256(); }},
+    {"38", "HipKittens GEMM in 8 waves, 32x32x16 -> 16x16x32", "x", 1580.0 / 1291, 0.25,
+     "both shapes multiply at the same rate; the source does not say what its 32x32 tiles lose by",
+     [] { return hipKittensSpeed("16m") / hipKittensSpeed("8M"); }},
+    {"41", "gfx942 GEMM, all against MFMAs only", "x", 0.582 / 0.379, 0.17, "another chip, see 4",
+     [] { return gfx942Clk(kClumped) / gfx942Clk(kClumped, "KdLVwb"); }},
+    {"41", "its LDS reads and writes", "x", 0.536 / 0.379, 0.13, "see 4",
+     [] { return gfx942Clk(kClumped, "LV") / gfx942Clk(kClumped, "KdLVwb"); }},
+    {"42", "gfx942 GEMM, as compiled", "clk", 5877, 0.11, "see 4",
+     [] { return gfx942Clk(kClumped); }},
+    {"42", "interleaved", "clk", 5327, 0.21, "see 4", [] { return gfx942Clk(kInterleaved); }},
     {"43", "half of a GEMM's reads in 2-way conflict", "x", 1, kHit, "",
      [] { return gemmEfficiency({256, 256}) / gemmEfficiency({256, 256}, {.conflicts = true}); }},
 };
