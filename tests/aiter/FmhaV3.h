@@ -30,7 +30,7 @@ struct FmhaShape {
 struct FmhaErrors {
   double out = 0, lse = 0;
   bool paddingTouched = false;
-  double seconds = 0; ///< of the fastest launch
+  double seconds = 0; ///< of the processor, in the fastest launch
   uint64_t waveInstructions = 0, mfmaInstructions = 0;
 };
 

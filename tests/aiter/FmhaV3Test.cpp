@@ -103,7 +103,7 @@ void checkAll(bool group, bool causalOnly, const std::vector<FmhaShape> &shapes)
 } // namespace
 
 void aitertest::fmhaV3Samples() {
-  for (const Tested &tested : kKernels)
+  for (const TestedFmha &tested : kTestedV3)
     if (tested.kernel.causal && !tested.kernel.group)
       checkShape(tested.kernel, canonical(tested.kernel));
 }

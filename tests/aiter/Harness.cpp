@@ -1,8 +1,8 @@
 #include "tests/aiter/Harness.h"
+#include "tests/ThreadClock.h"
 #include "tests/aiter/Verdicts.h"
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,13 +22,6 @@ std::string findCheckout() {
               "objects.\n",
               named ? "names no folder with hsa/gfx950" : "is not set");
   return "";
-}
-
-/// Processor time of this thread: the machine may be busy with other things.
-double threadSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
 std::vector<uint8_t> readFile(const std::string &path) {
@@ -90,13 +83,13 @@ std::string CodeObject::tryLaunch(std::array<uint32_t, 3> grid, uint32_t threads
   bool judge = !checker_ && (Verdicts::current() || std::getenv("ATTUNE_AITER_STRICT"));
   if (checker_ || judge)
     options = (judge ? own : *checker_).watch(options);
-  double start = threadSeconds();
+  double start = simtest::threadSeconds();
   auto stats = simulator_.launch(module_, {.kernel = info_.name,
                                            .grid = grid,
                                            .block = {threads, 1, 1},
                                            .kernarg = args.bytes(),
                                            .options = options});
-  seconds_ += threadSeconds() - start;
+  seconds_ += simtest::threadSeconds() - start;
   for (const attune::sim::strict::Finding &f : own.findings())
     judged(f);
   if (!stats)

@@ -110,8 +110,8 @@ public:
   /// Later launches are watched by strict mode; null: no longer.
   void watch(attune::sim::strict::StrictChecker *checker) { checker_ = checker; }
 
-  /// One line on stdout: code object, shape, error, wave instructions and seconds of the launches
-  /// since the last report. Leaving it to the test which error is too much.
+  /// One line on stdout: code object, shape, error, wave instructions and processor seconds of the
+  /// launches since the last report. Leaving it to the test which error is too much.
   void report(const std::string &shape, double error, const std::string &note = "");
 
   const attune::sim::KernelInfo &info() const { return info_; }

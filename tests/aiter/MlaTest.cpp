@@ -192,11 +192,11 @@ std::vector<uint32_t> contextsOf(const TestedMla &t, uint32_t splits) {
 } // namespace
 
 void aitertest::mlaSamples() {
-  for (const Tested &t : kPlain) {
+  for (const TestedMla &t : kPlainMla) {
     uint32_t splits = t.flags & kOneSplit || t.named("pfl") ? 1 : 3;
     checkErrors(t, {t.heads, t.queries, contextsOf(t, splits), splits});
   }
-  for (const Tested &t : kPersistent)
+  for (const TestedMla &t : kPersistentMla)
     if (t.named("gqaratio32_ps"))
       checkErrors(t, {t.heads, t.queries, contextsOf(t, 3), 3});
 }

@@ -133,14 +133,14 @@ std::vector<uint32_t> queryCounts(const TestedPa &t, std::initializer_list<uint3
 
 void aitertest::paSamples() {
   auto contexts = {40u, 333u};
-  auto check = [&](const Tested &t) {
+  auto check = [&](const TestedPa &t) {
     INFO(t.kernel.file);
     CHECK(errorOf(t, {1, t.gqa, contexts, queryCounts(t, contexts)}, kInTurn) <= tolerance(t));
   };
-  for (const Tested &t : kPlain)
+  for (const TestedPa &t : kPlainPa)
     if (t.kernel.query == kBf16)
       check(t);
-  check(kPersistent[2]); // qlen40
+  check(kPersistentPa[2]); // qlen40
 }
 
 TEST_CASE("pa: ragged contexts, permuted pages, two kv heads", "[aiter][pa]") {

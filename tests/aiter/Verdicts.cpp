@@ -13,14 +13,13 @@ struct Verdict {
   std::string_view instruction, other, families;
 };
 
-using enum Place;
 constexpr Verdict kVerdicts[] = {
 #define AITER_VERDICT(name, kind, place, instruction, other, families, rule, why)                  \
-  {name, kind, place, instruction, other, families},
+  {name, kind, Place::place, instruction, other, families},
 #include "tests/aiter/Verdicts.def"
 #undef AITER_VERDICT
 };
-static_assert(std::ranges::is_sorted(kVerdicts, {}, &Verdict::kind));
+static_assert(std::ranges::is_sorted(kVerdicts, {}, &Verdict::name));
 
 /// Does fn hold for one of the words of a list?
 template <class Fn> bool anyWord(std::string_view list, Fn fn) {
@@ -40,10 +39,10 @@ bool startsWithOne(std::string_view mnemonic, std::string_view list) {
 
 Place placeOf(const attune::sim::strict::Finding &f) {
   if (!f.subject.starts_with("LDS ") || f.other.empty())
-    return Any;
+    return Place::Any;
   if (f.message.find("no barrier in between") != f.message.npos)
-    return Same;
-  return f.wave == uint32_t(f.otherWave) ? Own : Across;
+    return Place::Same;
+  return f.wave == uint32_t(f.otherWave) ? Place::Own : Place::Across;
 }
 
 Verdicts *living = nullptr;
@@ -69,17 +68,22 @@ void Verdicts::judge(const std::string &file, const attune::sim::strict::Finding
   if (verdict.empty())
     unjudged_.push_back(file + " " + text(f));
   else
-    ++found_[std::string(name(f.kind)) + " " + verdict];
+    sites_.insert({file, verdict, f.pc, f.otherPc});
 }
 
 std::vector<std::string> Verdicts::neverFound() const {
   std::vector<std::string> missing;
-  for (const Verdict &v : kVerdicts) {
-    std::string key = std::string(v.kind) + " " + std::string(v.name);
-    if (!found_.contains(key))
-      missing.push_back(key);
-  }
+  for (const Verdict &v : kVerdicts)
+    if (std::ranges::none_of(sites_, [&](const Site &s) { return s.verdict == v.name; }))
+      missing.emplace_back(v.name);
   return missing;
+}
+
+bool Verdicts::found(const std::string &file, const std::string &verdict, uint32_t pc,
+                     uint32_t otherPc) const {
+  return std::ranges::any_of(sites_, [&](const Site &s) {
+    return s.file == file && s.verdict == verdict && (!pc || (s.pc == pc && s.otherPc == otherPc));
+  });
 }
 
 } // namespace aitertest

@@ -6,7 +6,7 @@
 //   CHECK(verdicts.neverFound().empty());
 #pragma once
 #include "runtime/sim/strict/Strict.h"
-#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,10 +30,19 @@ public:
   const std::vector<std::string> &unjudged() const { return unjudged_; }
   /// The classes without a finding.
   std::vector<std::string> neverFound() const;
+  /// Was this class found in this code object? With `pc`: at that instruction, in conflict with
+  /// that at `otherPc`.
+  bool found(const std::string &file, const std::string &verdict, uint32_t pc = 0,
+             uint32_t otherPc = 0) const;
 
 private:
   std::vector<std::string> unjudged_;
-  std::map<std::string, int> found_; ///< by class
+  struct Site {
+    std::string file, verdict;
+    uint32_t pc, otherPc;
+    auto operator<=>(const Site &) const = default;
+  };
+  std::set<Site> sites_;
 };
 
 // Launches of few kernels of each family, chosen so that every class is found.

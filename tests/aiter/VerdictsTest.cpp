@@ -20,6 +20,16 @@ TEST_CASE("strict: every finding is of a judged class, every class is found", "[
     FAIL_CHECK(line);
   for (const std::string &name : verdicts.neverFound())
     FAIL_CHECK("no finding of " << name);
+
+  // What an independent emulator had found before: gfx950-isa.md C.3.
+  CHECK(verdicts.found("fmha_v3_fwd/fwd_hd128_bf16_causal.co", "dma-on-reads"));
+  CHECK(verdicts.found("fmha_v3_fwd/fwd_hd192_hd128_bf16_causal.co", "dma-on-reads"));
+  CHECK(verdicts.found("fmha_v3_fwd/fwd_hd128_fp8_causal.co", "reads-on-dma"));
+  CHECK(verdicts.found("fmha_v3_fwd/fwd_hd128_fp8_causal.co", "lds-operand", 0x3c00, 0x3bd8));
+  CHECK(verdicts.found("fmha_v4_fwd/fwd_hd128_fp8.co", "reads-on-dma"));
+  CHECK(verdicts.found("fmha_v4_fwd/fwd_hd128_mxfp8.co", "reads-on-dma"));
+  CHECK(verdicts.found("pa/pa_bf16_noquant_gqa8_1tg_4w.co", "page-number", 0x1630, 0xb70));
+  CHECK(verdicts.found("mla/mla_a8w8_qh64_qseqlen4_gqaratio16.co", "lds-operand", 0x3d34, 0x3d10));
 }
 
 TEST_CASE("a finding belongs to a class by kind, instructions, place and family", "[harness]") {

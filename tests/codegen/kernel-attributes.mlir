@@ -6,7 +6,7 @@
 
 // IR: target datalayout = "e-m:e-p:64:64-
 // IR: target triple = "amdgcn-amd-amdhsa"
-// IR: define amdgpu_kernel void @store({{.*}}) {{.*}}#[[ATTRIBUTES:[0-9]+]]
+// IR: define protected amdgpu_kernel void @store({{.*}} %to, {{.*}}) {{.*}}#[[ATTRIBUTES:[0-9]+]]
 // IR: attributes #[[ATTRIBUTES]] = {
 // IR-SAME: "amdgpu-flat-work-group-size"="512,512"
 // IR-SAME: "amdgpu-no-implicitarg-ptr"

@@ -6,8 +6,10 @@
 #include "compiler/lower/TileToRocdl/Lowering.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 namespace attune {
 using namespace mlir;
@@ -166,6 +168,53 @@ struct DivPattern : OpRewritePattern<arith::DivFOp> {
   }
 };
 
+/// What a number is known to lie in, and so not to be a NaN; nothing if it may be anything.
+using Range = std::optional<std::pair<double, double>>;
+
+Range rangeOf(Value value, int depth = 12);
+
+template <class F> Range combined(Operation *op, int depth, F f) {
+  Range x = rangeOf(op->getOperand(0), depth), y = rangeOf(op->getOperand(1), depth);
+  if (!x || !y)
+    return std::nullopt;
+  double c[] = {f(x->first, y->first), f(x->first, y->second), f(x->second, y->first),
+                f(x->second, y->second)};
+  return Range({*std::min_element(c, c + 4), *std::max_element(c, c + 4)});
+}
+
+/// Of whole numbers and of f32: enough for the buckets of relative positions, which are an i32 of a
+/// logarithm of a clamped distance.
+Range rangeOf(Value value, int depth) {
+  Operation *op = value.getDefiningOp();
+  if (!op || --depth < 0)
+    return value.getType().isInteger(32) ? Range({-2147483648.0, 2147483647.0}) : std::nullopt;
+  FloatAttr real;
+  IntegerAttr whole;
+  if (matchPattern(value, m_Constant(&real)))
+    return Range({real.getValueAsDouble(), real.getValueAsDouble()});
+  if (value.getType().isInteger(32) && matchPattern(value, m_Constant(&whole)))
+    return Range({double(whole.getInt()), double(whole.getInt())});
+  if (isa<arith::SIToFPOp>(op) && op->getOperand(0).getType().isInteger(32))
+    return rangeOf(op->getOperand(0), depth);
+  if (isa<arith::MaxSIOp>(op))
+    return combined(op, depth, [](double x, double y) { return std::max(x, y); });
+  if (isa<arith::MinSIOp>(op))
+    return combined(op, depth, [](double x, double y) { return std::min(x, y); });
+  if (isa<arith::MulFOp>(op))
+    return combined(op, depth, [](double x, double y) { return x * y; });
+  if (isa<arith::AddFOp>(op))
+    return combined(op, depth, [](double x, double y) { return x + y; });
+  if (isa<arith::DivFOp>(op)) {
+    Range y = rangeOf(op->getOperand(1), depth);
+    bool apart = y && (y->first > 1e-30 || y->second < -1e-30);
+    return apart ? combined(op, depth, [](double x, double z) { return x / z; }) : std::nullopt;
+  }
+  if (isa<math::LogOp>(op))
+    if (Range x = rangeOf(op->getOperand(0), depth); x && x->first > 1e-30)
+      return Range({std::log(x->first), std::log(x->second)});
+  return value.getType().isInteger(32) ? Range({-2147483648.0, 2147483647.0}) : std::nullopt;
+}
+
 /// Towards zero, beyond i32 the nearest i32, of NaN 0. An llvm.fptosi out of range has no value at
 /// all, so such operands never reach it, or its result is not chosen.
 struct ToIntPattern : OpRewritePattern<arith::FPToSIOp> {
@@ -176,6 +225,10 @@ struct ToIntPattern : OpRewritePattern<arith::FPToSIOp> {
     Location loc = op.getLoc();
     MathBuilder m{rw, loc};
     Value x = op.getIn(), limit = m.c(2147483648.0);
+    if (Range r = rangeOf(x); r && r->first > -1e9 && r->second < 1e9) {
+      rw.replaceOpWithNewOp<LLVM::FPToSIOp>(op, op.getType(), x);
+      return success();
+    }
     Value number = m.select(arith::CmpFPredicate::ORD, x, x, x, m.c(0));
     Value least = arith::MaxNumFOp::create(rw, loc, number, m.c(-2147483648.0));
     Value whole = LLVM::FPToSIOp::create(rw, loc, op.getType(), least);
