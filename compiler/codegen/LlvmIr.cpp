@@ -125,7 +125,8 @@ Result<LlvmKernel> translate(mlir::ModuleOp module, std::string_view cpu) {
   module.getContext()->appendDialectRegistry(registry);
 
   auto context = std::make_unique<llvm::LLVMContext>();
-  std::unique_ptr<llvm::Module> ir = mlir::translateModuleToLLVMIR(module, *context, "attune");
+  std::unique_ptr<llvm::Module> ir = mlir::translateModuleToLLVMIR(
+      module, *context, "attune", /*disableVerification=*/true); // optimize() does it
   if (!ir)
     return Error{ErrorCode::Internal, "the module cannot be translated to LLVM IR"};
   Result<llvm::Function *> kernel = findKernel(*ir);
