@@ -1,12 +1,12 @@
 // LLVM IR to assembly text or a relocatable object, by LLVM's AMDGPU backend.
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/FatalGuard.h"
+#include "compiler/codegen/LeanPasses.h"
 #include "compiler/codegen/ProcessOptions.h"
 #include "fmt/format.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -43,7 +43,7 @@ Result<std::string> emit(LlvmKernel &kernel, llvm::CodeGenFileType type) {
   const SharedOptions options;
   auto fatal = runGuarded([&] {
     llvm::raw_svector_ostream stream(bytes);
-    llvm::legacy::PassManager passes;
+    LeanPassManager passes;
     supported = !kernel.machine().addPassesToEmitFile(passes, stream, nullptr, type);
     if (supported)
       passes.run(kernel.module());

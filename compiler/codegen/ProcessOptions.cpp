@@ -9,15 +9,27 @@ namespace {
 
 std::shared_mutex optionsMutex;
 
-/// Passes that our kernels are better without.
+/// What our kernels are better with.
+///   amdgpu-scalar-ir-passes: straight-line strength reduction does within a block what disable-lsr
+///     is for.
+///   disable-basic-aa: which memory the schedulers may reorder is told by address spaces and by the
+///     alias scopes of the DMA; comparing addresses tells them nothing new and took 2 % of a
+///     compile.
 ///   disable-lsr: loop strength reduction turns the constant distances of unrolled elements into
-///   counters of their own;
-///     on specs/t5_bias.attn it took 2/3 of the backend's time and spilled scalar registers.
-///   amdgpu-scalar-ir-passes: straight-line strength reduction does the same within a block.
+///     counters of their own; on specs/t5_bias.attn it took 2/3 of the backend's time and spilled
+///     scalar registers.
+///   misched-limit: how many ready instructions the schedulers weigh against each other; with the
+///     usual 256 compiles and kernels are slower (docs/adr/010).
+constexpr std::pair<const char *, const char *> kOptions[] = {
+    {"amdgpu-scalar-ir-passes", "false"},
+    {"disable-basic-aa", "true"},
+    {"disable-lsr", "true"},
+    {"misched-limit", "40"},
+};
+
 void setOptions() {
   auto &options = llvm::cl::getRegisteredOptions();
-  for (auto [name, value] :
-       {std::pair("disable-lsr", "true"), {"amdgpu-scalar-ir-passes", "false"}})
+  for (auto [name, value] : kOptions)
     if (auto option = options.find(name); option != options.end())
       option->second->addOccurrence(/*pos=*/0, name, value);
 }

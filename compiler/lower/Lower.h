@@ -1,5 +1,5 @@
 // The two lowerings of the pipeline, as passes: attn (what) to tile (how), and tile to the ROCDL
-// and LLVM dialects. After AttnToTile no attn op remains; after TileToRocdl no tile op remains.
+// and LLVM dialects. After AttnToTile no attn op remains; after TileToRocdl nothing but those two dialects.
 #pragma once
 #include "compiler/schedule/Plan.h"
 #include <memory>
@@ -17,8 +17,8 @@ std::unique_ptr<mlir::Pass>
 createAttnToTilePass(std::string arch = "gfx950",
                      std::vector<std::pair<std::string, std::string>> overrides = {});
 
-/// Rewrites every tile.kernel into an llvm.func with ROCDL intrinsics; arith, math and scf ops are
-/// left to upstream.
+/// Rewrites every tile.kernel into an llvm.func with ROCDL intrinsics, with nothing left of the
+/// other dialects.
 std::unique_ptr<mlir::Pass> createTileToRocdlPass();
 
 /// Proves that every LDS read is covered by the wait and the barrier of the DMA that fills it and

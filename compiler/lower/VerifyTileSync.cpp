@@ -110,6 +110,8 @@ private:
         in = std::move(*out);
         continue;
       }
+      if (!touchesLds(op))
+        continue;
       States out;
       for (State s : in) {
         if (failed(step(op, s)))
@@ -172,6 +174,10 @@ private:
       return failure();
     out->insert(other->begin(), other->end());
     return out;
+  }
+
+  static bool touchesLds(Operation &op) {
+    return isa<tile::BarrierOp, tile::DmaOp, tile::ReadOp, tile::ReadTrOp, tile::WaitOp>(op);
   }
 
   LogicalResult step(Operation &op, State &s) {

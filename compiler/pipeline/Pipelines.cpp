@@ -4,19 +4,11 @@
 #include "compiler/dialect/tile/TileOps.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/pipeline/Passes.h"
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -55,22 +47,13 @@ void addTilePhase(OpPassManager &pm, const PipelineOptions &options) {
 
 void addRocdlPhase(OpPassManager &pm) {
   pm.addPass(createTileToRocdlPass());
-  pm.addPass(mlir::createSCFToControlFlowPass());
-  pm.addPass(mlir::createConvertToLLVMPass());
-  pm.addPass(mlir::createReconcileUnrealizedCastsPass());
   checkRemaining(pm, "rocdl", {"builtin", "llvm", "rocdl"});
 }
 
 void registerDialects(mlir::DialectRegistry &registry) {
-  registry
-      .insert<attn::AttnDialect, tile::TileDialect, mlir::LLVM::LLVMDialect,
-              mlir::ROCDL::ROCDLDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
-              mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
-  mlir::arith::registerConvertArithToLLVMInterface(registry);
-  mlir::cf::registerConvertControlFlowToLLVMInterface(registry);
-  mlir::registerConvertMathToLLVMInterface(registry);
-  mlir::ub::registerConvertUBToLLVMInterface(registry);
-  mlir::vector::registerConvertVectorToLLVMInterface(registry);
+  registry.insert<attn::AttnDialect, tile::TileDialect, mlir::LLVM::LLVMDialect,
+                  mlir::ROCDL::ROCDLDialect, mlir::arith::ArithDialect,
+                  mlir::cf::ControlFlowDialect, mlir::math::MathDialect, mlir::scf::SCFDialect>();
 }
 
 namespace {

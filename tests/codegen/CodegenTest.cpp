@@ -2,12 +2,15 @@
 // states them, and errors instead of a process that ends.
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/FatalGuard.h"
+#include "compiler/codegen/LeanPasses.h"
+#include "compiler/codegen/Machines.h"
 #include "fmt/format.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Target/TargetMachine.h"
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -103,6 +106,18 @@ TEST_CASE("a code object states its kernel's arguments and nothing hidden") {
   CHECK(info.resources.vgpr > 0);
   CHECK(info.resources.sgpr > 0);
   CHECK(info.resources.scratchBytes == 0);
+}
+
+TEST_CASE("LLVM's backend still has every pass that is skipped") {
+  Result<std::unique_ptr<llvm::TargetMachine>> machine = codegen::takeMachine("gfx950");
+  REQUIRE(machine);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  codegen::LeanPassManager passes;
+  CHECK_FALSE(passes.unmet().empty());
+  REQUIRE_FALSE(
+      (*machine)->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile));
+  CHECK(passes.unmet() == std::vector<std::string>());
 }
 
 TEST_CASE("equal inputs give equal bytes, on one thread or several") {

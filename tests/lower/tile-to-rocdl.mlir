@@ -72,7 +72,7 @@ tile.kernel @memory args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
 // What a region computes from outside values alone is computed once, the rest for each of the 16 registers, all of that
 // as LLVM ops; a maximum stays one instruction.
 // CHECK-LABEL: llvm.func amdgpu_kernelcc @region
-// CHECK: arith.muli
+// CHECK: llvm.mul
 // CHECK-NOT: arith.
 // CHECK-COUNT-16: llvm.intr.maxnum
 // CHECK-NOT: {{llvm.intr.maxnum|arith\.}}

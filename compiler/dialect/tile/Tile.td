@@ -39,9 +39,10 @@ def Tile_FragType : Tile_Type<"Frag", "frag"> {
     i-th register bit (r) or lane bit (l) of the list. A lane bit that is not named holds a copy.
   }];
   let parameters = (ins "int64_t":$rows, "int64_t":$cols, "::mlir::Type":$elementType, StringRefParameter<>:$layoutText);
+  let genStorageClass = 0; // the layout is read from its text once, when the type is made
   let extraClassDeclaration = [{
     /// The layout with input dimensions "register" and "lane" and outputs "row" and "col".
-    ::attune::layout::LinearLayout layout() const;
+    const ::attune::layout::LinearLayout &layout() const;
     /// Elements of the matrix that one lane holds.
     int64_t registers() const;
     static FragType get(::mlir::Type elementType, const ::attune::layout::LinearLayout &layout);

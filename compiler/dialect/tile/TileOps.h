@@ -14,6 +14,10 @@
 #include "compiler/dialect/tile/TileDialect.h.inc"
 #include "compiler/dialect/tile/TileEnums.h.inc"
 
+namespace attune::tile::detail {
+struct FragTypeStorage; // TileTypes.cpp
+}
+
 #define GET_TYPEDEF_CLASSES
 #include "compiler/dialect/tile/TileTypes.h.inc"
 

@@ -8,6 +8,32 @@
 #include "compiler/dialect/tile/TileDialect.cpp.inc"
 #include "compiler/dialect/tile/TileEnums.cpp.inc"
 
+namespace attune::tile::detail {
+
+struct FragTypeStorage : mlir::TypeStorage {
+  using KeyTy = std::tuple<int64_t, int64_t, mlir::Type, llvm::StringRef>;
+
+  explicit FragTypeStorage(const KeyTy &key) : layoutText(std::get<3>(key)) {
+    std::tie(rows, cols, elementType, std::ignore) = key;
+    if (Result<layout::LinearLayout> parsed = layout::LinearLayout::parse(layoutText.str()))
+      layout = std::move(*parsed);
+  }
+  KeyTy getAsKey() const { return {rows, cols, elementType, layoutText}; }
+  bool operator==(const KeyTy &key) const { return key == getAsKey(); }
+  static llvm::hash_code hashKey(const KeyTy &key) { return llvm::hash_value(key); }
+  static FragTypeStorage *construct(mlir::TypeStorageAllocator &allocator, KeyTy key) {
+    std::get<3>(key) = allocator.copyInto(std::get<3>(key));
+    return new (allocator.allocate<FragTypeStorage>()) FragTypeStorage(key);
+  }
+
+  int64_t rows, cols;
+  mlir::Type elementType;
+  llvm::StringRef layoutText;
+  layout::LinearLayout layout; ///< of the text; of nothing if it is none, which verify() refuses
+};
+
+} // namespace attune::tile::detail
+
 #define GET_TYPEDEF_CLASSES
 #include "compiler/dialect/tile/TileTypes.cpp.inc"
 
@@ -31,11 +57,12 @@ int64_t elementBytes(Type type) { return type.getIntOrFloatBitWidth() / 8; }
 // !tile.frag
 //===----------------------------------------------------------------------===//
 
-layout::LinearLayout FragType::layout() const {
-  Result<layout::LinearLayout> parsed = layout::LinearLayout::parse(getLayoutText().str());
-  assert(parsed && "checked when the type was made");
-  return *parsed;
-}
+int64_t FragType::getRows() const { return getImpl()->rows; }
+int64_t FragType::getCols() const { return getImpl()->cols; }
+Type FragType::getElementType() const { return getImpl()->elementType; }
+StringRef FragType::getLayoutText() const { return getImpl()->layoutText; }
+
+const layout::LinearLayout &FragType::layout() const { return getImpl()->layout; }
 
 int64_t FragType::registers() const { return layout().inSize("register"); }
 

@@ -165,7 +165,7 @@ LogicalResult SliceOp::verify() {
   if (row < 0 || row % out.getRows() || row + out.getRows() > in.getRows())
     return emitOpError() << "takes rows " << row << " to " << row + out.getRows() << " of "
                          << in.getRows();
-  layout::LinearLayout whole = in.layout(), part = out.layout();
+  const layout::LinearLayout &whole = in.layout(), &part = out.layout();
   for (int bit = 0; bit < part.inBits("register"); ++bit)
     if (part.basis("register", bit, "row") != whole.basis("register", bit, "row"))
       return emitOpError() << "is a choice of registers, but register bit " << bit

@@ -44,10 +44,13 @@ KvRange emitKvRange(const TileBuilder &t, const KernelFrame &f, const analysis::
   SmallVector<int64_t> intervalOf; // of each round
   for (auto [index, interval] : llvm::enumerate(bounds.intervals)) {
     Value lastKey = t.sub(f.kvLen, t.i32(1));
-    Value anyLo = t.maxS(value(interval.anyLo), zero),
+    Value anyLo = isConst(interval.anyLo, 0) ? zero : t.maxS(value(interval.anyLo), zero),
           anyHi = t.minS(value(interval.anyHi), lastKey);
     Value endKey = t.maxS(t.add(anyHi, t.i32(1)), zero);
-    r.firstKey = index == 0 ? anyLo : t.minS(r.firstKey, anyLo);
+    if (index == 0 || anyLo == zero)
+      r.firstKey = anyLo;
+    else if (r.firstKey != zero)
+      r.firstKey = t.minS(r.firstKey, anyLo);
     r.endKey = index == 0 ? endKey : t.maxS(r.endKey, endKey);
     Value start = t.maxS(t.shrS(anyLo, log), previousEnd);
     Value end = t.maxS(t.shrS(t.add(endKey, t.i32(keys - 1)), log), start);

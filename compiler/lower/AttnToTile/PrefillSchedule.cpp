@@ -17,6 +17,7 @@
 #include "compiler/lower/AttnToTile/KvRange.h"
 #include "compiler/lower/AttnToTile/SoftmaxCore.h"
 #include "compiler/lower/AttnToTile/TileShapes.h"
+#include "mlir/IR/Matchers.h"
 #include <numbers>
 
 namespace attune {
@@ -122,7 +123,9 @@ tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &so
   // Rows no query of the block sees come in as zeros: whatever lies there, NaN or not, has no way
   // in.
   Value key0 = t.mul(tileIndex, t.i32(range_.tileKeys));
-  Value first = t.maxS(t.sub(range_.firstKey, key0), t.i32(0));
+  Value first = t.i32(0);
+  if (!matchPattern(range_.firstKey, m_Zero()))
+    first = t.maxS(t.sub(range_.firstKey, key0), first);
   Value end = t.minS(t.sub(range_.endKey, key0), t.i32(range_.tileKeys));
   Value offset = t.mul(t.widen(key0), source.stride);
   auto type = tile::ViewType::get(t.b.getContext(), source.cols, source.element);

@@ -67,7 +67,7 @@ struct MapPattern : TilePattern<tile::MapOp> {
       rw.replaceOpWithMultiple(op, {wholeGroups(op, adaptor, rw)});
       return success();
     }
-    layout::LinearLayout layout = type.layout();
+    const layout::LinearLayout &layout = type.layout();
     RocdlBuilder b{rw, op.getLoc()};
     Value lane = b.lane();
     Value laneRow = b.apply(layout, "lane", lane, "row"),
@@ -160,6 +160,10 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
                                 ConversionPatternRewriter &rw) const override {
     auto in = cast<tile::FragType>(op.getInput().getType()),
          out = cast<tile::FragType>(op.getResult().getType());
+    const SmallVector<int> bits = exchangedBits(in.layout(), out.layout());
+    if (!llvm::all_of(bits, [](int bit) { return bit == 4 || bit == 5; }))
+      return rw.notifyMatchFailure(op,
+                                   "rows on lane bits other than 4 and 5 need a longer exchange");
     RocdlBuilder b{rw, op.getLoc()};
     auto combine = [&](Value x, Value y) -> Value {
       if (op.getKind() == tile::ReduceKind::Max)
@@ -177,17 +181,22 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
     Value result = partial[0];
     for (size_t i = 1; i < chains; ++i)
       result = combine(result, partial[i]);
-    layout::LinearLayout inLayout = in.layout(), outLayout = out.layout();
-    for (int bit = 0; bit < inLayout.inBits("lane"); ++bit)
-      if (inLayout.basis("lane", bit, "row") && !outLayout.basis("lane", bit, "row")) {
-        auto exchanged = exchange(rw, op.getLoc(), result, bit);
-        if (failed(exchanged))
-          return rw.notifyMatchFailure(
-              op, "rows on lane bits other than 4 and 5 need a longer exchange");
-        result = combine(exchanged->first, exchanged->second);
-      }
+    for (int bit : bits) {
+      auto [lower, upper] = exchange(rw, op.getLoc(), result, bit);
+      result = combine(lower, upper);
+    }
     rw.replaceOpWithMultiple(op, {SmallVector<Value>{result}});
     return success();
+  }
+
+  /// Lane bits that choose a row before the reduction and not after it.
+  static SmallVector<int> exchangedBits(const layout::LinearLayout &in,
+                                        const layout::LinearLayout &out) {
+    SmallVector<int> bits;
+    for (int bit = 0; bit < in.inBits("lane"); ++bit)
+      if (in.basis("lane", bit, "row") && !out.basis("lane", bit, "row"))
+        bits.push_back(bit);
+    return bits;
   }
 
   /// Sums whole groups, then halves of them down to pairs, so that packed adds do most of the work;
@@ -215,12 +224,9 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
     return RocdlBuilder{rw, loc}.elements(sum);
   }
 
-  /// The values of both settings of a lane bit, in every lane: swapping a register with itself
+  /// The values of both settings of lane bit 4 or 5, in every lane: swapping a register with itself
   /// leaves the lower setting's value everywhere in one copy and the upper one's in the other.
-  static FailureOr<std::pair<Value, Value>> exchange(OpBuilder &rw, Location loc, Value x,
-                                                     int bit) {
-    if (bit != 4 && bit != 5)
-      return failure();
+  static std::pair<Value, Value> exchange(OpBuilder &rw, Location loc, Value x, int bit) {
     Type i32 = rw.getI32Type(), f32 = rw.getF32Type();
     Type pair = LLVM::LLVMStructType::getLiteral(rw.getContext(), {i32, i32});
     Value bits = LLVM::BitcastOp::create(rw, loc, i32, x);
@@ -242,7 +248,7 @@ struct SlicePattern : TilePattern<tile::SliceOp> {
                                 ConversionPatternRewriter &rw) const override {
     auto in = cast<tile::FragType>(op.getInput().getType()),
          out = cast<tile::FragType>(op.getResult().getType());
-    layout::LinearLayout whole = in.layout();
+    const layout::LinearLayout &whole = in.layout();
     int64_t first = -1;
     for (int64_t r = 0; r < in.registers(); r += out.registers())
       if (whole.at("row", {{"register", uint32_t(r)}}) == op.getRow() &&
@@ -291,7 +297,7 @@ struct SeenPattern : TilePattern<tile::SeenOp> {
   using TilePattern::TilePattern;
   LogicalResult matchAndRewrite(tile::SeenOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rw) const override {
-    layout::LinearLayout rows = cast<tile::FragType>(op.getSeen().getType()).layout();
+    const layout::LinearLayout &rows = cast<tile::FragType>(op.getSeen().getType()).layout();
     for (int bit = 0; bit < 5; ++bit)
       if (rows.basis("lane", bit, "row"))
         return rw.notifyMatchFailure(op, "rows must be on registers and lane bit 5");

@@ -81,7 +81,7 @@ struct ReadPattern : TilePattern<tile::ReadOp> {
                                 ConversionPatternRewriter &rw) const override {
     auto type = cast<tile::FragType>(op.getFrag().getType());
     auto tileType = cast<tile::LdsType>(op.getLds().getType());
-    LinearLayout layout = type.layout();
+    const LinearLayout &layout = type.layout();
     Grouping g = Grouping::of(type);
     if (g.size != 8)
       return rw.notifyMatchFailure(op, "reads 16 bytes at a time");

@@ -80,6 +80,14 @@ template <class Op> struct TilePattern : mlir::OpConversionPattern<Op> {
   const LdsContext &lds;
 };
 
+/// Every pattern here decides whether it fits before it changes anything, so a conversion need not
+/// be able to take changes back, which costs as much again.
+inline mlir::ConversionConfig withoutRollback() {
+  mlir::ConversionConfig config;
+  config.allowPatternRollback = false;
+  return config;
+}
+
 inline LoweredView loweredView(mlir::ValueRange parts) { return {parts[0], parts[1], parts[2]}; }
 
 void populateComputePatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
@@ -96,6 +104,6 @@ void populateMathPatterns(mlir::RewritePatternSet &);
 bool takesWholeGroups(tile::MapOp);
 /// Turns the regions of all other maps of a kernel into LLVM ops (tile.fetch stays), with what is
 /// the same for every element taken out.
-mlir::LogicalResult lowerMapBodies(mlir::Operation *kernel);
+mlir::LogicalResult lowerMapBodies(mlir::Operation *kernel, const mlir::FrozenRewritePatternSet &);
 
 } // namespace attune

@@ -5,10 +5,6 @@
 // on the element moves out of it. On specs/t5_bias.attn this takes the conversion to LLVM from 31
 // ms to 4 ms (attune-opt --attune-rocdl --mlir-timing).
 #include "compiler/lower/TileToRocdl/Lowering.h"
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -40,8 +36,7 @@ void hoistInvariants(tile::MapOp map) {
 
 } // namespace
 
-LogicalResult lowerMapBodies(Operation *kernel) {
-  MLIRContext *ctx = kernel->getContext();
+LogicalResult lowerMapBodies(Operation *kernel, const FrozenRewritePatternSet &patterns) {
   SmallVector<Operation *> ops;
   kernel->walk([&](tile::MapOp map) {
     hoistInvariants(map);
@@ -49,16 +44,10 @@ LogicalResult lowerMapBodies(Operation *kernel) {
       for (Operation &op : map.getBody().front().without_terminator())
         ops.push_back(&op);
   });
-  LLVMTypeConverter types(ctx);
-  RewritePatternSet patterns(ctx);
-  populateMathPatterns(patterns); // before the library forms: a higher benefit
-  arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-  arith::populateArithToLLVMConversionPatterns(types, patterns);
-  populateMathToLLVMConversionPatterns(types, patterns);
-  ConversionTarget target(*ctx);
+  ConversionTarget target(*kernel->getContext());
   target.addLegalDialect<LLVM::LLVMDialect, ROCDL::ROCDLDialect, tile::TileDialect>();
   target.addIllegalDialect<arith::ArithDialect, math::MathDialect>();
-  if (failed(applyPartialConversion(ops, target, std::move(patterns))))
+  if (failed(applyPartialConversion(ops, target, patterns, withoutRollback())))
     return failure();
   kernel->walk(hoistInvariants); // the constants that the expansions have brought
   return success();

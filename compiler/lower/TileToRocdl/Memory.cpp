@@ -83,7 +83,7 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
   LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rw) const override {
     auto type = cast<tile::FragType>(op.getFrag().getType());
-    LinearLayout layout = type.layout();
+    const LinearLayout &layout = type.layout();
     Grouping g = Grouping::of(type);
     int64_t size = tile::elementBytes(type.getElementType());
     if (g.size * size != 16 || runLength(layout) < g.size)
@@ -112,7 +112,7 @@ struct StorePattern : TilePattern<tile::StoreOp> {
   LogicalResult matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rw) const override {
     auto type = cast<tile::FragType>(op.getFrag().getType());
-    LinearLayout layout = type.layout();
+    const LinearLayout &layout = type.layout();
     int64_t size = tile::elementBytes(type.getElementType());
     int64_t run = std::min(runLength(layout), 16 / size);
     Location loc = op.getLoc();

@@ -1,11 +1,19 @@
 // The pass from tile to the ROCDL and LLVM dialects: types, the kernel function with its LDS and
-// its ABI, and the list of patterns. arith and scf ops stay for the upstream conversions.
+// its ABI, and the list of patterns, upstream's for scalars and branches among them: one conversion
+// takes every op of the tile phase away. Loops are branches before it, while a fragment is one
+// value and the kernel some hundred ops; afterwards it has thousands.
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/TileToRocdl/Lowering.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Pass/Pass.h"
 
 namespace attune {
@@ -96,7 +104,6 @@ SmallVector<Value> RocdlBuilder::groups(tile::FragType type, ArrayRef<Value> ele
 namespace {
 
 void addConversions(TypeConverter &types) {
-  types.addConversion([](Type t) { return t; });
   types.addConversion([](tile::FragType t,
                          SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {
     Grouping g = Grouping::of(t);
@@ -224,8 +231,8 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
     return "rewrite tile kernels as LLVM functions with ROCDL intrinsics";
   }
   void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<arith::ArithDialect, math::MathDialect, scf::SCFDialect, LLVM::LLVMDialect,
-                    ROCDL::ROCDLDialect>();
+    registry.insert<arith::ArithDialect, cf::ControlFlowDialect, math::MathDialect, scf::SCFDialect,
+                    LLVM::LLVMDialect, ROCDL::ROCDLDialect>();
   }
 
   void runOnOperation() final {
@@ -242,31 +249,37 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
   }
 
   LogicalResult convert(LLVM::LLVMFuncOp func, const LdsContext &lds) {
-    if (failed(lowerMapBodies(func)))
+    if (failed(lowerLoops(func)))
       return failure();
     MLIRContext *ctx = &getContext();
-    TypeConverter types;
+    LLVMTypeConverter types(ctx);
     addConversions(types);
-    RewritePatternSet patterns(ctx);
-    populateComputePatterns(patterns, types, lds);
-    populateLdsPatterns(patterns, types, lds);
-    populateMemoryPatterns(patterns, types, lds);
-    populateMathPatterns(patterns);
-    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-    patterns.add<AllocPattern, WaveIdPattern, WorkgroupIdPattern>(types, ctx, lds);
+    RewritePatternSet list(ctx);
+    populateComputePatterns(list, types, lds);
+    populateLdsPatterns(list, types, lds);
+    populateMemoryPatterns(list, types, lds);
+    populateMathPatterns(list); // before the library forms: a higher benefit
+    list.add<AllocPattern, WaveIdPattern, WorkgroupIdPattern>(types, ctx, lds);
+    arith::populateCeilFloorDivExpandOpsPatterns(list);
+    arith::populateArithToLLVMConversionPatterns(types, list);
+    cf::populateControlFlowToLLVMConversionPatterns(types, list);
+    populateMathToLLVMConversionPatterns(types, list);
+    ub::populateUBToLLVMConversionPatterns(types, list);
+    const FrozenRewritePatternSet patterns(std::move(list));
+    if (failed(lowerMapBodies(func, patterns)))
+      return failure();
     ConversionTarget target(*ctx);
-    target.addIllegalDialect<tile::TileDialect>();
-    target.addLegalDialect<arith::ArithDialect, LLVM::LLVMDialect, ROCDL::ROCDLDialect>();
-    target.addDynamicallyLegalDialect<math::MathDialect>([](Operation *op) {
-      return !isa<math::CosOp, math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::PowFOp,
-                  math::SinOp, math::TanhOp>(op);
-    });
-    target.addIllegalOp<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>();
-    target.addDynamicallyLegalOp<arith::DivFOp>(
-        [](arith::DivFOp op) { return !op.getType().isF32(); });
-    target.addIllegalOp<arith::FPToSIOp>();
-    scf::populateSCFStructuralTypeConversionsAndLegality(types, patterns, target);
-    return applyPartialConversion(func, target, std::move(patterns));
+    target.addLegalDialect<LLVM::LLVMDialect, ROCDL::ROCDLDialect>();
+    return applyFullConversion(func, target, patterns, withoutRollback());
+  }
+
+  static LogicalResult lowerLoops(LLVM::LLVMFuncOp func) {
+    RewritePatternSet patterns(func.getContext());
+    populateSCFToControlFlowConversionPatterns(patterns);
+    ConversionTarget target(*func.getContext());
+    target.addIllegalDialect<scf::SCFDialect>();
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    return applyPartialConversion(func, target, std::move(patterns), withoutRollback());
   }
 };
 
