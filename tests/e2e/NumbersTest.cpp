@@ -141,3 +141,20 @@ TEST_CASE("A window's reach may be any number that i32 holds", "[numbers]") {
     }
   }
 }
+
+TEST_CASE("A bias that hides keys by a number of any size, as models without masks do",
+          "[numbers]") {
+  constexpr double lowest = std::numeric_limits<float>::lowest();
+  for (const char *dtype : {"bf16", "fp16"})
+    for (double hidden : {-1e4, -1e9, -1e30, lowest, -infinite})
+      for (int64_t count : {70, 200}) { // a whole first tile and more; every key
+        if (hidden == -1e9 && count == 200)
+          continue; // f32 loses the logits beside it, float64 does not
+        INFO(dtype << ", " << hidden << " at " << count << " of 200 keys");
+        const Kernel &k =
+            compile({.dtype = dtype, .score = "s + bias[k]", .more = "tensor bias : f32[k]"});
+        HostCall call = noise(k, {40}, {200});
+        set(call.tensors["bias"], [&](Index i) { return i[0] < count ? hidden : 0; });
+        runChecked(k, call);
+      }
+}

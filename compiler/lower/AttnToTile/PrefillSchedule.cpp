@@ -56,7 +56,7 @@ public:
                   const RegionInliner &mask)
       : f_(f), plan_(plan), shapes_(shapes), score_(score), mask_(mask), lse_(op.problem().lse),
         scale_(op.getScale().convertToDouble()), rawScale_(score.empty() && scale_ > 0),
-        softmax_(shapes.frags, (rawScale_ ? scale_ : 1.0) * std::numbers::log2e),
+        softmax_(shapes.frags, (rawScale_ ? scale_ : 1.0) * std::numbers::log2e, !score.empty()),
         range_(emitKvRange(t, f, analysis::analyzeMask(op), mask, plan)) {}
 
   void emit(const TileBuilder &t);
@@ -296,15 +296,15 @@ void PrefillSchedule::emitEpilogue(const TileBuilder &t, const SoftmaxState &sta
   Value sink;
   if (Value ptr = f_.kernel.arg("sink"))
     sink = tile::LoadScalarOp::create(t.b, t.loc, t.b.getF32Type(), ptr, f_.head);
-  SoftmaxCore::Final result = softmax_.finish(t, state, sink);
+  SoftmaxCore::Final result = softmax_.finish(t, state, sink, lse_ == LseKind::Natural);
   Value output = result.output;
   if (shapes_.stored != output.getType())
     output = tile::CastOp::create(t.b, t.loc, shapes_.stored, output);
   tile::StoreOp::create(t.b, t.loc, output, outView_, f_.waveRow);
   if (!lseView_)
     return;
-  Value lse = result.lse2;
-  if (lse_ == LseKind::Natural)
+  Value lse = result.lse;
+  if (lse_ == LseKind::Natural && !result.natural)
     lse = t.map(shapes_.frags.stat, {lse}, [&](auto &u, ValueRange e, Value, Value) {
       return u.mulF(e[0], u.f32(std::numbers::ln2));
     });

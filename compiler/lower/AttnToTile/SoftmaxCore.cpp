@@ -10,27 +10,40 @@ SoftmaxState SoftmaxCore::initial(const TileBuilder &t) const {
           t.splat(types_.output, zero)};
 }
 
+std::pair<Value, Value> SoftmaxCore::weights(const TileBuilder &t, Value before, Value m,
+                                             Value scores) const {
+  Value c = t.f32(c_), zero = t.f32(0), minusInf = t.negInf();
+  // -m * c, or -0 while nothing has been seen.
+  Value shift = t.map(types_.stat, {m}, [&](auto &u, ValueRange e, Value, Value) {
+    Value none = arith::CmpFOp::create(u.b, u.loc, arith::CmpFPredicate::OEQ, e[0], minusInf);
+    return arith::NegFOp::create(u.b, u.loc, u.mulF(u.select(none, zero, e[0]), c)).getResult();
+  });
+  auto power = [&](auto &u, ValueRange e, Value, Value) { return u.exp2(u.fma(e[0], c, e[1])); };
+  return {t.map(types_.stat, {before, shift}, power), t.map(types_.scores, {scores, shift}, power)};
+}
+
+std::pair<Value, Value> SoftmaxCore::exactWeights(const TileBuilder &t, Value before, Value m,
+                                                  Value scores) const {
+  Value c = t.f32(c_), zero = t.f32(0), minusInf = t.negInf();
+  Value base = t.map(types_.stat, {m}, [&](auto &u, ValueRange e, Value, Value) {
+    Value none = arith::CmpFOp::create(u.b, u.loc, arith::CmpFPredicate::OEQ, e[0], minusInf);
+    return u.select(none, zero, e[0]);
+  });
+  auto power = [&](auto &u, ValueRange e, Value, Value) {
+    return u.exp2(u.mulF(u.subF(e[0], e[1]), c));
+  };
+  return {t.map(types_.stat, {before, base}, power), t.map(types_.scores, {scores, base}, power)};
+}
+
 std::pair<SoftmaxState, Value> SoftmaxCore::step(const TileBuilder &t, const SoftmaxState &in,
                                                  Value scores) const {
   Value tileMax =
       tile::ReduceOp::create(t.b, t.loc, types_.halfStat, tile::ReduceKind::Max, scores);
   tileMax = tile::ReduceOp::create(t.b, t.loc, types_.stat, tile::ReduceKind::Max, tileMax);
-  Value c = t.f32(c_), zero = t.f32(0), minusInf = t.negInf();
-
   SoftmaxState out;
   out.m = t.map(types_.stat, {in.m, tileMax},
                 [&](auto &u, ValueRange e, Value, Value) { return u.maxF(e[0], e[1]); });
-  // -m2 * c, or -0 while nothing has been seen.
-  Value shift = t.map(types_.stat, {out.m}, [&](auto &u, ValueRange e, Value, Value) {
-    Value none = arith::CmpFOp::create(u.b, u.loc, arith::CmpFPredicate::OEQ, e[0], minusInf);
-    return arith::NegFOp::create(u.b, u.loc, u.mulF(u.select(none, zero, e[0]), c)).getResult();
-  });
-  Value alpha = t.map(types_.stat, {in.m, shift}, [&](auto &u, ValueRange e, Value, Value) {
-    return u.exp2(u.fma(e[0], c, e[1]));
-  });
-  Value p = t.map(types_.scores, {scores, shift}, [&](auto &u, ValueRange e, Value, Value) {
-    return u.exp2(u.fma(e[0], c, e[1]));
-  });
+  auto [alpha, p] = exact_ ? exactWeights(t, in.m, out.m, scores) : weights(t, in.m, out.m, scores);
   Value sum = tile::ReduceOp::create(t.b, t.loc, types_.halfStat, tile::ReduceKind::Add, p);
   out.l = t.map(types_.halfStat, {in.l, sum, alpha},
                 [&](auto &u, ValueRange e, Value, Value) { return u.fma(e[0], e[2], e[1]); });
@@ -39,8 +52,8 @@ std::pair<SoftmaxState, Value> SoftmaxCore::step(const TileBuilder &t, const Sof
   return {out, tile::CastOp::create(t.b, t.loc, types_.weights, p)};
 }
 
-SoftmaxCore::Final SoftmaxCore::finish(const TileBuilder &t, const SoftmaxState &in,
-                                       Value sink) const {
+SoftmaxCore::Final SoftmaxCore::finish(const TileBuilder &t, const SoftmaxState &in, Value sink,
+                                       bool natural) const {
   Value l = tile::ReduceOp::create(t.b, t.loc, types_.stat, tile::ReduceKind::Add, in.l);
   Value c = t.f32(c_), zero = t.f32(0), one = t.f32(1), minusInf = t.negInf();
   // From here in units of log2: top = m * c.
@@ -63,9 +76,13 @@ SoftmaxCore::Final SoftmaxCore::finish(const TileBuilder &t, const SoftmaxState 
     });
     top = newTop;
   }
-  Value lse2 = t.map(types_.stat, {top, l}, [&](auto &u, ValueRange e, Value, Value) {
-    return u.addF(e[0], u.log2(e[1]));
-  });
+  // A maximum near f32's own would overflow in units of log2.
+  const bool direct = natural && exact_ && !sink;
+  Value lse =
+      t.map(types_.stat, {direct ? in.m : top, l}, [&](auto &u, ValueRange e, Value, Value) {
+        Value log = u.log2(e[1]);
+        return u.addF(e[0], direct ? u.mulF(log, u.f32(std::numbers::ln2)) : log);
+      });
   Value inverse = t.map(types_.stat, {l, factor}, [&](auto &u, ValueRange e, Value, Value) {
     Value none = arith::CmpFOp::create(u.b, u.loc, arith::CmpFPredicate::OEQ, e[0], zero);
     Value quotient =
@@ -74,7 +91,7 @@ SoftmaxCore::Final SoftmaxCore::finish(const TileBuilder &t, const SoftmaxState 
   });
   Value output = t.map(types_.output, {in.o, inverse},
                        [&](auto &u, ValueRange e, Value, Value) { return u.mulF(e[0], e[1]); });
-  return {output, lse2};
+  return {output, lse, direct};
 }
 
 } // namespace attune

@@ -8,8 +8,11 @@
 //   = alpha * O + V^T p.
 // c is scale * log2(e) when the scores are the raw products, so Q is never multiplied and never
 // rounded twice; it is log2(e) when a score function made them. The sum stays split over the two
-// lane halves until the end: alpha is the same in both, so one exchange after the loop is enough. A
-// query that has seen no key keeps m = -inf; its exponent uses 0 instead, so that -inf - -inf is
+// lane halves until the end: alpha is the same in both, so one exchange after the loop is enough.
+// Scores of a function may be of any size: -3.4e38 stands for "hidden" in many models. There a
+// rounding of m2 * c could exceed what exp2 and P hold, so p = exp2((s - m2) * c), one operation
+// more, and the greatest p is exactly 1.
+// A query that has seen no key keeps m = -inf; its exponent uses 0 instead, so that -inf - -inf is
 // never formed.
 #pragma once
 #include "compiler/lower/AttnToTile/TileBuilder.h"
@@ -33,7 +36,8 @@ struct SoftmaxState {
 
 class SoftmaxCore {
 public:
-  SoftmaxCore(const FragTypes &types, double c) : types_(types), c_(c) {}
+  /// `exact`: the scores are those of a function.
+  SoftmaxCore(const FragTypes &types, double c, bool exact) : types_(types), c_(c), exact_(exact) {}
 
   SoftmaxState initial(const TileBuilder &) const;
   /// Takes a tile of scores; returns the new state, O already rescaled, and P to be multiplied with
@@ -43,14 +47,23 @@ public:
 
   struct Final {
     mlir::Value output; ///< f32 output / sum, 0 for a query that saw nothing
-    mlir::Value lse2;   ///< stat: log2 of the sum of exp, sink included; -inf if empty
+    mlir::Value lse;    ///< stat: logarithm of the sum of exp, sink included; -inf if empty
+    bool natural;       ///< whether `lse` is one of base e already, or of base 2
   };
-  /// `sink` is the head's extra logit in natural units (f32), or null.
-  Final finish(const TileBuilder &, const SoftmaxState &, mlir::Value sink) const;
+  /// `sink` is the head's extra logit in natural units (f32), or null; `natural`: what the LSE is
+  /// wanted in.
+  Final finish(const TileBuilder &, const SoftmaxState &, mlir::Value sink, bool natural) const;
 
 private:
+  /// alpha and P for the maxima before and after a tile.
+  std::pair<mlir::Value, mlir::Value> weights(const TileBuilder &, mlir::Value before,
+                                              mlir::Value m, mlir::Value scores) const;
+  std::pair<mlir::Value, mlir::Value> exactWeights(const TileBuilder &, mlir::Value before,
+                                                   mlir::Value m, mlir::Value scores) const;
+
   FragTypes types_;
   double c_;
+  bool exact_;
 };
 
 } // namespace attune
