@@ -83,7 +83,7 @@ const Case kCases[] = {
     {"s_bfe_i32 s20, s10, 0x80004", false, [](Q a, Q, Q, bool) { return logic(U(int8_t(U(a) >> 4)), false); }},
     {"s_bfe_i64 s[20:21], s[10:11], 0x300014", true, [](Q a, Q, Q, bool) { return logic(Q(int64_t(a) >> 20), true); }},
     {"s_abs_i32 s20, s10", false, [](Q a, Q, Q, bool) { return logic(I(a) < 0 ? 0u - U(a) : U(a), false); }},
-    {"s_absdiff_i32 s20, s10, s12", false, [](Q a, Q b, Q, bool) { return logic(I(a) > I(b) ? U(a) - U(b) : U(b) - U(a), false); }},
+    {"s_absdiff_i32 s20, s10, s12", false, [](Q a, Q b, Q, bool) { U d = U(a) - U(b); U r = I(d) < 0 ? 0 - d : d; return Outcome{r, r != 0}; }},
     {"s_bcnt1_i32_b64 s20, s[10:11]", false, [](Q a, Q, Q, bool) { return logic(Q(std::popcount(a)), false); }},
     {"s_bcnt0_i32_b32 s20, s10", false, [](Q a, Q, Q, bool) { return logic(Q(std::popcount(U(~a))), false); }},
     {"s_ff1_i32_b32 s20, s10", false, [](Q a, Q, Q, bool) { return keep(U(a) ? U(std::countr_zero(U(a))) : ~0u); }},
