@@ -16,13 +16,14 @@
 #include "runtime/sim/Numerics.h"
 #include "runtime/sim/Ops.h"
 #include <bit>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 namespace attune::sim {
 
 struct Half {};           ///< f16 in the low 16 bits
-struct SignallingHalf {}; ///< the same as a source; signalling NaNs stay so
+struct SignallingHalf {}; ///< the same; signalling NaNs stay so
 
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, SignallingHalf>;
@@ -50,6 +51,11 @@ template <> struct LaneType<Half> {
 };
 template <> struct LaneType<SignallingHalf> : LaneType<Half> {};
 
+inline void flushHalves(const uint32_t *in, uint32_t *out) {
+  for (int l = 0; l < kLanes; ++l)
+    out[l] = flushDenormalF16(uint16_t(in[l]));
+}
+
 template <class T> struct Source {
   SourceRows rows;
   Source(Wave &w, const Inst &i, int n, LaneRow *buffer, uint64_t &mask) {
@@ -58,6 +64,11 @@ template <class T> struct Source {
       rows = {w.row(o), LaneType<T>::wide ? w.row(o, 1) : nullptr};
     else
       rows = fetchSource(w, i, n, LaneType<T>::width, buffer, mask);
+    if constexpr (kIsHalf<T>)
+      if (!(w.mode >> 6 & 1)) [[unlikely]] {
+        flushHalves(rows.lo, buffer[0]);
+        rows.lo = buffer[0];
+      }
   }
   ATTUNE_SIM_INLINE auto operator[](int l) const {
     if constexpr (kIsHalf<T>)
@@ -71,19 +82,65 @@ template <class T> struct Source {
   }
 };
 
-/// Result modifiers of floating-point results.
+/// How a number becomes a half: by MODE's rounding and flushing of f16, and with MODE.fp16_ovfl the
+/// largest number in place of an overflow.
+struct HalfRounding {
+  Round direction;
+  bool flush;
+  Overflow overflow;
+  explicit HalfRounding(const Wave &w)
+      : direction(Round(w.mode >> 2 & 3)), flush(!(w.mode >> 7 & 1)),
+        overflow(w.mode >> 23 & 1 ? Overflow::Saturate : Overflow::Special) {}
+  bool usual() const {
+    return direction == Round::NearestEven && !flush && overflow == Overflow::Special;
+  }
+  /// D: Half or SignallingHalf.
+  template <class D = Half> ATTUNE_SIM_INLINE uint16_t round(float x) const {
+    uint16_t half = f32ToF16(x, direction, overflow);
+    half &= std::is_same_v<D, SignallingHalf> && isSignalling(x) ? ~0x200u : ~0u;
+    return flush ? flushDenormalF16(half) : half;
+  }
+};
+
+/// Arithmetic on halves is done in f32, which rounds in the halves' direction where that is not the
+/// host's already. (Rounding twice in one direction, or to nearest with as many bits as f32 has, is
+/// rounding once.)
+class HalfArithmetic {
+public:
+  explicit HalfArithmetic(const Wave &w) {
+    if ((w.mode & 3) != (w.mode >> 2 & 3)) [[unlikely]]
+      mode_.emplace(w);
+  }
+
+private:
+  std::optional<DoubleFloatMode> mode_;
+};
+
+struct PlainArithmetic {
+  explicit PlainArithmetic(const Wave &) {}
+};
+template <class D>
+using ArithmeticOf = std::conditional_t<kIsHalf<D>, HalfArithmetic, PlainArithmetic>;
+
+/// Result modifiers of floating-point results. As hardware has it, omod does nothing under
+/// MODE.ieee or where denormal results are kept, and leaves no negative zero.
 struct ResultMods {
   float scale = 1;
   bool clamp = false, dx10 = false, modified = false;
-  ResultMods(const Wave &w, const Inst &i)
-      : scale(i.omod == 1   ? 2.0f
-              : i.omod == 2 ? 4.0f
-              : i.omod == 3 ? 0.5f
-                            : 1.0f),
-        clamp(i.clamp), dx10(w.mode >> 8 & 1), modified(i.omod || i.clamp) {}
+  /// `narrow`: f32; else MODE's bits of f16 and f64.
+  ResultMods(const Wave &w, const Inst &i, bool narrow = true)
+      : clamp(i.clamp), dx10(w.mode >> 8 & 1) {
+    bool keeps = w.mode >> (narrow ? 5 : 7) & 1, ieee = w.mode >> 9 & 1;
+    if (i.omod && !keeps && !ieee)
+      scale = i.omod == 1 ? 2.0f : i.omod == 2 ? 4.0f : 0.5f;
+    modified = scale != 1 || clamp;
+  }
   template <class T> ATTUNE_SIM_INLINE T apply(T x) const {
     if constexpr (std::is_floating_point_v<T>) {
-      x = scale != 1 ? x * T(scale) : x;
+      if (scale != 1) {
+        x *= T(scale);
+        x = x == T(0) ? T(0) : x;
+      }
       return clamp ? clampUnit(x, dx10) : x;
     } else {
       return x;
@@ -92,8 +149,10 @@ struct ResultMods {
 };
 
 template <class D, class V> ATTUNE_SIM_INLINE void put(V value, uint32_t *lo, uint32_t *hi, int l) {
-  if constexpr (std::is_same_v<D, Half>) {
-    lo[l] = f32ToF16(static_cast<float>(value));
+  if constexpr (kIsHalf<D>) {
+    float x = static_cast<float>(value);
+    bool signalling = std::is_same_v<D, SignallingHalf> && isSignalling(x);
+    lo[l] = f32ToF16(x) & (signalling ? ~0x200u : ~0u);
   } else if constexpr (sizeof(D) == 8) {
     uint64_t bits = std::bit_cast<uint64_t>(static_cast<D>(value));
     lo[l] = uint32_t(bits);
@@ -112,7 +171,7 @@ template <class D>
   if constexpr (LaneType<D>::width == Width::B16) {
     commitHalf(w, i, out[0], mask);
   } else {
-    ResultMods mods(w, i);
+    ResultMods mods(w, i, std::is_same_v<D, float>);
     if (std::is_floating_point_v<D> && mods.modified)
       for (int l = 0; l < kLanes; ++l) {
         uint64_t bits = out[0][l] | (LaneType<D>::wide ? uint64_t(out[1][l]) << 32 : 0);
@@ -129,12 +188,21 @@ template <class D>
 
 template <class D, class Fn, class... Sources>
 void computeLanes(Wave &w, const Inst &i, uint64_t mask, Fn fn, const Sources &...src) {
+  if constexpr (kIsHalf<D>)
+    if (HalfRounding half(w); !half.usual()) [[unlikely]] {
+      ResultMods mods(w, i, false);
+      alignas(64) LaneRow out;
+      for (int l = 0; l < kLanes; ++l)
+        out[l] = half.template round<D>(mods.apply(fn(src[l]...)));
+      commitHalf(w, i, out, mask);
+      return;
+    }
   bool direct =
       mask == kAllLanes && !(i.flags & ResultModified) && LaneType<D>::width != Width::B16;
   alignas(64) LaneRow out[2];
   uint32_t *lo = direct ? w.row(i.dst) : out[0];
   uint32_t *hi = !LaneType<D>::wide ? nullptr : direct ? w.row(i.dst, 1) : out[1];
-  ResultMods mods(w, i);
+  ResultMods mods(w, i, std::is_same_v<D, float>);
   if (kIsHalf<D> && mods.modified) {
     for (int l = 0; l < kLanes; ++l)
       put<D>(mods.apply(fn(src[l]...)), lo, hi, l);
@@ -149,6 +217,7 @@ void computeLanes(Wave &w, const Inst &i, uint64_t mask, Fn fn, const Sources &.
 
 template <class D, class... S, class Fn, size_t... K>
 void lanesOf(Wave &w, const Inst &i, Fn fn, std::index_sequence<K...>) {
+  [[maybe_unused]] ArithmeticOf<D> arithmetic(w);
   uint64_t mask = w.exec();
   alignas(64) LaneRow buffer[sizeof...(S)][2];
   std::tuple<Source<S>...> src{Source<S>(w, i, int(K), buffer[K], mask)...};

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace attune::sim {
 
@@ -52,6 +53,15 @@ ATTUNE_SIM_INLINE uint64_t asBits(double x) { return std::bit_cast<uint64_t>(x);
 
 ATTUNE_SIM_INLINE bool isNan(float x) { return x != x; }
 ATTUNE_SIM_INLINE bool isNan(double x) { return x != x; }
+
+template <class T> ATTUNE_SIM_INLINE bool isSignalling(T x) {
+  constexpr decltype(asBits(x)) quiet = 1ull << (sizeof(T) == 8 ? 51 : 22);
+  return isNan(x) && !(asBits(x) & quiet);
+}
+template <class T> ATTUNE_SIM_INLINE T quieted(T x) {
+  constexpr decltype(asBits(x)) quiet = 1ull << (sizeof(T) == 8 ? 51 : 22);
+  return std::bit_cast<T>(asBits(x) | quiet);
+}
 
 /// Replaces a denormal by a zero of the same sign.
 ATTUNE_SIM_INLINE float flushDenormal(float x) {
@@ -206,13 +216,14 @@ int16_t cvtNormI16F32(float x);
 uint16_t cvtNormU16F32(float x);
 
 /// To nearest integer, ties to even (v_rndne_f32), without the host's rounding mode.
-ATTUNE_SIM_INLINE float roundEven(float x) {
-  float magic = std::copysign(8388608.0f, x);
-  return std::fabs(x) < 8388608.0f ? std::copysign((x + magic) - magic, x) : x;
-}
-ATTUNE_SIM_INLINE double roundEven(double x) {
-  double magic = std::copysign(4503599627370496.0, x);
-  return std::fabs(x) < 4503599627370496.0 ? std::copysign((x + magic) - magic, x) : x;
+template <class T> ATTUNE_SIM_INLINE T roundEven(T x) {
+  constexpr T whole = sizeof(T) == 8 ? T(0x1p52) : T(0x1p23); // from here on all are integers
+  using Int = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  T magnitude = std::fabs(x), below = std::trunc(magnitude), rest = magnitude - below;
+  Int odd = static_cast<Int>(magnitude < whole ? below : T(0)) & 1;
+  T nearest = below + (rest > T(0.5) || (rest == T(0.5) && odd) ? T(1) : T(0));
+  T result = std::copysign(nearest, x);
+  return magnitude < whole ? result : isNan(x) ? quieted(x) : x;
 }
 
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -230,15 +241,6 @@ template <class T> ATTUNE_SIM_INLINE T minNum(T a, T b) {
   T smaller = a < b ? a : b;
   smaller = a == b ? (std::signbit(a) ? a : b) : smaller;
   return isNan(a) ? b : isNan(b) ? a : smaller;
-}
-
-template <class T> ATTUNE_SIM_INLINE bool isSignalling(T x) {
-  constexpr decltype(asBits(x)) quiet = 1ull << (sizeof(T) == 8 ? 51 : 22);
-  return isNan(x) && !(asBits(x) & quiet);
-}
-template <class T> ATTUNE_SIM_INLINE T quieted(T x) {
-  constexpr decltype(asBits(x)) quiet = 1ull << (sizeof(T) == 8 ? 51 : 22);
-  return std::bit_cast<T>(asBits(x) | quiet);
 }
 
 /// The result of an operation on a (then b, then anything): of several NaN operands the first one
@@ -295,12 +297,12 @@ template <NanRule Rule> struct Extremes {
   }
   template <class T> ATTUNE_SIM_INLINE static T max(T a, T b, T c) { return max(max(a, b), c); }
   template <class T> ATTUNE_SIM_INLINE static T min(T a, T b, T c) { return min(min(a, b), c); }
-  template <class T> ATTUNE_SIM_INLINE static T middle(T a, T b, T c) {
-    return max(min(a, b), min(max(a, b), c));
-  }
-  /// v_med3: the middle value; with a NaN operand the smallest of the others.
+  /// v_med3: the larger of the two that remain without the first one that equals the maximum, which
+  /// decides among zeros; with a NaN operand the smallest of the others.
   template <class T> ATTUNE_SIM_INLINE static T med(T a, T b, T c) {
-    T middle = Extremes<NanRule::Absent>::middle(a, b, c);
+    using Numbers = Extremes<NanRule::Absent>;
+    T largest = Numbers::max(a, b, c);
+    T middle = Numbers::max(largest == a ? b : a, largest == a || largest == b ? c : b);
     return Rule == NanRule::Absent            ? middle
            : isNan(a) || isNan(b) || isNan(c) ? min(a, b, c)
                                               : middle;

@@ -101,7 +101,8 @@ ATTUNE_SIM_INLINE float roundToOdd(double x) {
   float f =
       static_cast<float>(std::fabs(x) == std::numeric_limits<double>::infinity() ? x : clamped);
   uint32_t bits = asBits(f);
-  bool exact = isNan(x) || static_cast<double>(f) == clamped || (bits & 1);
+  bool exact = !(std::fabs(x) < std::numeric_limits<double>::infinity()) ||
+               static_cast<double>(f) == clamped || (bits & 1);
   // The two f32 neighbours of x differ in their last bit; this one is even, so take the other.
   uint32_t other = std::fabs(x) > std::fabs(static_cast<double>(f)) ? bits + 1 : bits - 1;
   return asFloat(exact ? bits : other);

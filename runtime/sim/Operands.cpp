@@ -261,11 +261,6 @@ void setHostFloatMode(uint32_t mode) {
 }
 
 void setMode(Wave &w, uint32_t mode) {
-  if ((mode >> 6 & 3) != 3 || (mode >> 2 & 3) != 0) {
-    w.fault("MODE asks for f16/f64 denormal flushing or rounding other than to nearest even, which "
-            "the simulator does not model");
-    return;
-  }
   w.mode = mode;
   setHostFloatMode(mode);
 }

@@ -43,33 +43,40 @@ void commitRow(Wave &, const Inst &, int dword, const uint32_t *value, uint64_t 
 void commitHalf(Wave &, const Inst &, const uint32_t *value, uint64_t mask);
 
 /// The host's floating-point environment (MXCSR) follows MODE's f32 rounding and denormal bits, so
-/// that the lane loops are plain arithmetic. Results of other widths do not depend on it, except
-/// through DefaultFloatMode.
+/// that the lane loops are plain arithmetic. Handlers of other widths set their own.
 void setHostFloatMode(uint32_t mode);
-/// Writes MODE and follows it. Flushing or directed rounding of f16 and f64 is not modelled and
-/// faults.
+/// Writes MODE and follows it.
 void setMode(Wave &, uint32_t mode);
 
-/// Round to nearest, denormals kept, for the time of a handler that ignores MODE. Writing the
-/// host's mode costs as much as a small handler: nothing is done where MODE asks for the same.
-class DefaultFloatMode {
+/// Another floating-point environment for the time of a handler, given as f32's bits of a MODE.
+/// Writing the host's mode costs as much as a small handler: nothing is done where MODE asks for
+/// the same.
+class HostFloatMode {
 public:
-  explicit DefaultFloatMode(const Wave &w)
-      : mode_(w.mode), differs_((w.mode & kF32Bits) != (kDefault & kF32Bits)) {
+  HostFloatMode(const Wave &w, uint32_t mode)
+      : mode_(w.mode), differs_((w.mode & kF32Bits) != (mode & kF32Bits)) {
     if (differs_)
-      setHostFloatMode(kDefault);
+      setHostFloatMode(mode);
   }
-  ~DefaultFloatMode() {
+  ~HostFloatMode() {
     if (differs_)
       setHostFloatMode(mode_);
   }
-  DefaultFloatMode(const DefaultFloatMode &) = delete;
+  HostFloatMode(const HostFloatMode &) = delete;
 
 private:
   static constexpr uint32_t kF32Bits = 0x33; ///< what setHostFloatMode looks at
-  static constexpr uint32_t kDefault = 0xf0;
   uint32_t mode_;
   bool differs_;
+};
+/// Round to nearest, denormals kept: handlers that ignore MODE.
+struct DefaultFloatMode : HostFloatMode {
+  explicit DefaultFloatMode(const Wave &w) : HostFloatMode(w, 0xf0) {}
+};
+/// MODE's rounding and denormal bits of f64 (and f16): handlers of f64.
+struct DoubleFloatMode : HostFloatMode {
+  explicit DoubleFloatMode(const Wave &w)
+      : HostFloatMode(w, (w.mode >> 2 & 3) | (w.mode >> 6 & 3) << 4) {}
 };
 
 /// Upper halves of the addresses that FLAT instructions take for LDS and scratch.

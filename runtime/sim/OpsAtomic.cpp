@@ -9,6 +9,7 @@
 #include "runtime/sim/Numerics.h"
 #include <atomic>
 #include <bit>
+#include <optional>
 
 namespace attune::sim {
 namespace {
@@ -49,7 +50,22 @@ template <class T> uint8_t *aligned(Wave &w, uint8_t *at, int l) {
   return nullptr;
 }
 
+/// Adders of atomics round to nearest. Those of memory and those of f64 keep denormals, those of
+/// f32 in LDS do as MODE says.
+template <class T, class Fn> class AtomicArithmetic {
+public:
+  AtomicArithmetic(const Wave &w, bool lds) {
+    constexpr uint32_t denormals = 3 << 4;
+    if constexpr (Fn::computesFloats)
+      mode_.emplace(w, lds && sizeof(T) == 4 ? w.mode & denormals : denormals);
+  }
+
+private:
+  std::optional<HostFloatMode> mode_;
+};
+
 template <class T, class Fn> void completeMemory(Wave &w, const Access &a) {
+  AtomicArithmetic<T, Fn> arithmetic(w, false);
   forLanes(w, a.exec, [&](int l) {
     if (a.bytes[l] < sizeof(T)) {
       writeOld<T>(w, *a.inst, l, 0);
@@ -63,6 +79,7 @@ template <class T, class Fn> void completeMemory(Wave &w, const Access &a) {
 }
 
 template <class T, class Fn> void completeLds(Wave &w, const Access &a) {
+  AtomicArithmetic<T, Fn> arithmetic(w, true);
   forLanes(w, a.exec, [&](int l) {
     uint8_t *at = w.lds(U(a.address[l]), sizeof(T), l);
     if (!at)
@@ -122,13 +139,16 @@ template <class Widen, class Narrow> U addPairs(U a, U b, Widen widen, Narrow na
   return lo | hi << 16;
 }
 
-#define SIM_UPDATE(Name, expression)                                                               \
+#define SIM_UPDATE_KIND(Name, floats, expression)                                                  \
   template <class T> struct Name {                                                                 \
+    static constexpr bool computesFloats = floats;                                                 \
     T operator()(T old, T x, T compare) const {                                                    \
       (void)old, (void)x, (void)compare;                                                           \
       return T(expression);                                                                        \
     }                                                                                              \
   };
+#define SIM_UPDATE(Name, expression) SIM_UPDATE_KIND(Name, false, expression)
+#define SIM_UPDATE_FLOAT(Name, expression) SIM_UPDATE_KIND(Name, true, expression)
 SIM_UPDATE(Swap, x)
 SIM_UPDATE(Cmpswap, old == compare ? x : old)
 SIM_UPDATE(Add, old + x)
@@ -143,15 +163,18 @@ SIM_UPDATE(Or, old | x)
 SIM_UPDATE(Xor, old ^ x)
 SIM_UPDATE(Inc, old >= x ? 0 : old + 1)
 SIM_UPDATE(Dec, old == 0 || old > x ? x : old - 1)
-SIM_UPDATE(AddF32, asBits(f32(U(old)) + f32(U(x))))
-SIM_UPDATE(MinF32, asBits(minNum(f32(U(old)), f32(U(x)))))
-SIM_UPDATE(MaxF32, asBits(maxNum(f32(U(old)), f32(U(x)))))
-SIM_UPDATE(AddF64, asBits(f64(old) + f64(x)))
-SIM_UPDATE(MinF64, asBits(minNum(f64(old), f64(x))))
-SIM_UPDATE(MaxF64, asBits(maxNum(f64(old), f64(x))))
-SIM_UPDATE(PkAddF16, addPairs(U(old), U(x), f16ToF32, [](float s) { return U(f32ToF16(s)); }))
-SIM_UPDATE(PkAddBf16, addPairs(U(old), U(x), bf16ToF32, [](float s) { return U(f32ToBf16(s)); }))
+SIM_UPDATE_FLOAT(AddF32, asBits(f32(U(old)) + f32(U(x))))
+SIM_UPDATE_FLOAT(MinF32, asBits(minNum(f32(U(old)), f32(U(x)))))
+SIM_UPDATE_FLOAT(MaxF32, asBits(maxNum(f32(U(old)), f32(U(x)))))
+SIM_UPDATE_FLOAT(AddF64, asBits(f64(old) + f64(x)))
+SIM_UPDATE_FLOAT(MinF64, asBits(minNum(f64(old), f64(x))))
+SIM_UPDATE_FLOAT(MaxF64, asBits(maxNum(f64(old), f64(x))))
+SIM_UPDATE_FLOAT(PkAddF16, addPairs(U(old), U(x), f16ToF32, [](float s) { return U(f32ToF16(s)); }))
+SIM_UPDATE_FLOAT(PkAddBf16,
+                 addPairs(U(old), U(x), bf16ToF32, [](float s) { return U(f32ToBf16(s)); }))
 #undef SIM_UPDATE
+#undef SIM_UPDATE_FLOAT
+#undef SIM_UPDATE_KIND
 
 } // namespace
 

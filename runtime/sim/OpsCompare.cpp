@@ -33,10 +33,10 @@ template <class A, class B, class Fn> void compareLanes(Wave &w, const Inst &i, 
   writeMask(w, i, packSigns(bits) & mask);
 }
 
-/// f64 comparisons see denormals whatever the f32 mode says.
+/// f64 comparisons see denormals or zeros as MODE says of f64.
 template <class T, class Fn> void compare(Wave &w, const Inst &i, Fn fn) {
   if constexpr (std::is_same_v<T, double>) {
-    DefaultFloatMode guard(w);
+    DoubleFloatMode guard(w);
     compareLanes<T, T>(w, i, fn);
   } else {
     compareLanes<T, T>(w, i, fn);

@@ -83,6 +83,10 @@ template <class Fn> void widenByte(Wave &w, const Inst &i, Fn fn) {
   lanes<F, U>(w, i, [fn](U x) { return fn(uint8_t(x)); });
 }
 
+/// D(x), from a signed conversion: compilers make an unsigned one of differences, whose zero is -0
+/// when rounding down.
+ATTUNE_SIM_INLINE D fromUnsigned(U x) { return D(I(x)) + (I(x) < 0 ? 0x1p32 : 0.0); }
+
 template <int Byte> void ubyte(Wave &w, const Inst &i) {
   lanes<F, U>(w, i, [](U x) { return F(x >> (8 * Byte) & 0xff); });
 }
@@ -94,7 +98,7 @@ void vCvtF32I32(Wave &w, const Inst &i) {
   lanes<F, I>(w, i, [](I x) { return F(x); });
 }
 void vCvtF32U32(Wave &w, const Inst &i) {
-  lanes<F, U>(w, i, [](U x) { return F(x); });
+  lanes<F, U>(w, i, [](U x) { return F(fromUnsigned(x)); });
 }
 void vCvtU32F32(Wave &w, const Inst &i) {
   lanes<U, F>(w, i, [](auto... x) { return cvtU32F32(x...); });
@@ -103,6 +107,7 @@ void vCvtI32F32(Wave &w, const Inst &i) {
   lanes<I, F>(w, i, [](auto... x) { return cvtI32F32(x...); });
 }
 void vCvtRpiI32F32(Wave &w, const Inst &i) {
+  DefaultFloatMode guard(w); // its sum ignores MODE
   lanes<I, F>(w, i, [](auto... x) { return cvtRpiI32F32(x...); });
 }
 void vCvtFlrI32F32(Wave &w, const Inst &i) {
@@ -125,13 +130,14 @@ void vCvtF64I32(Wave &w, const Inst &i) {
   lanes<D, I>(w, i, [](I x) { return D(x); });
 }
 void vCvtF64U32(Wave &w, const Inst &i) {
-  lanes<D, U>(w, i, [](U x) { return D(x); });
+  lanes<D, U>(w, i, [](U x) { return fromUnsigned(x); });
 }
 void vCvtF32F64(Wave &w, const Inst &i) {
   Round round = round32(w);
-  bool flush = !(w.mode >> 5 & 1);
+  bool in = !(w.mode >> 6 & 1), out = !(w.mode >> 5 & 1);
   DefaultFloatMode guard(w);
-  lanes<F, D>(w, i, [=](D x) { return flushDenormalIf(cvtF32F64(x, round), flush); });
+  lanes<F, D>(
+      w, i, [=](D x) { return flushDenormalIf(cvtF32F64(in ? flushDenormal(x) : x, round), out); });
 }
 void vCvtF64F32(Wave &w, const Inst &i) {
   FlushInput flush(w);
@@ -174,7 +180,9 @@ void vCvtPkrtzF16F32(Wave &w, const Inst &i) {
   lanes<U, F, F>(w, i, [](auto... x) { return cvtPkrtzF16F32(x...); });
 }
 void vCvtPkF16F32(Wave &w, const Inst &i) {
-  lanes<U, F, F>(w, i, [](F a, F b) { return U(f32ToF16(a)) | U(f32ToF16(b)) << 16; });
+  lanes<U, F, F>(w, i, [o = overflow(w)](F a, F b) {
+    return U(f32ToF16(a, Round::NearestEven, o)) | U(f32ToF16(b, Round::NearestEven, o)) << 16;
+  });
 }
 void vPackB32F16(Wave &w, const Inst &i) {
   lanes<U, uint16_t, uint16_t>(w, i, [](uint16_t a, uint16_t b) { return a | U(b) << 16; });

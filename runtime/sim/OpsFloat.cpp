@@ -50,6 +50,11 @@ template <class... S, class Fn> void selectF32(Wave &w, const Inst &i, Fn fn) {
     selectLanes<F, S...>(w, i, fn);
 }
 
+bool flushesIn32(const Wave &w) { return !(w.mode >> 4 & 1); }
+bool flushesOut32(const Wave &w) { return !(w.mode >> 5 & 1); }
+bool flushesIn16(const Wave &w) { return !(w.mode >> 6 & 1); } // and f64
+bool flushesOut16(const Wave &w) { return !(w.mode >> 7 & 1); }
+
 /// A special function that comes as a 64-lane routine. Without `denormals` the host may flush them
 /// or not; its direction of rounding is then all that MODE must not change.
 template <class Fn> void specialF32(Wave &w, const Inst &i, Fn fn, bool denormals = true) {
@@ -68,29 +73,43 @@ template <class Fn> void specialF32(Wave &w, const Inst &i, Fn fn, bool denormal
     commit<F>(w, i, out, mask);
 }
 
+/// One that keeps denormals, where MODE does not.
+template <class Fn> void flushedF32(Wave &w, const Inst &i, Fn fn) {
+  bool flushIn = flushesIn32(w), flushOut = flushesOut32(w);
+  specialF32(w, i, [=](const float *in, float *out) {
+    for (int l = 0; l < kLanes; ++l)
+      out[l] = flushIn ? flushDenormal(in[l]) : in[l];
+    fn(out, out);
+    for (int l = 0; l < kLanes; ++l)
+      out[l] = flushOut ? flushDenormal(out[l]) : out[l];
+  });
+}
+
 template <class Fn> void specialF16(Wave &w, const Inst &i, Fn fn) {
   uint64_t mask = w.exec();
   alignas(64) LaneRow buffer[2], out[2];
-  SourceRows src = fetchSource(w, i, 0, Width::B16, buffer, mask);
+  Source<Half> src(w, i, 0, buffer, mask);
   {
     DefaultFloatMode guard(w);
-    fn(src.lo, out[0]);
+    fn(src.rows.lo, out[0]);
   }
-  ResultMods mods(w, i);
+  if (flushesOut16(w))
+    flushHalves(out[0], out[0]);
+  ResultMods mods(w, i, false);
   if (mods.modified)
     for (int l = 0; l < kLanes; ++l)
       out[0][l] = f32ToF16(mods.apply(f16ToF32(uint16_t(out[0][l]))));
   commitHalf(w, i, out[0], mask);
 }
 
-bool flush32(const Wave &w) { return (w.mode >> 4 & 3) != 3; }
-
-/// Rounding to an integer in the default mode: the result is exact, so no mode of the host may
-/// matter.
+/// Rounding to an integer and the like: exact, but what is rounded must see a flushed source.
 template <class T, class Fn> void roundLanes(Wave &w, const Inst &i, Fn fn) {
-  DefaultFloatMode guard(w);
-  bool flush = flush32(w) && sizeof(T) == 4;
-  lanes<T, T>(w, i, [fn, flush](auto x) { return fn(flush ? flushDenormal(x) : x); });
+  bool in = sizeof(T) == 8 ? flushesIn16(w) : flushesIn32(w);
+  bool out = sizeof(T) == 8 ? flushesOut16(w) : flushesOut32(w);
+  lanes<T, T>(w, i, [=](T x) {
+    T y = fn(in ? flushDenormal(x) : x);
+    return out ? flushDenormal(y) : y;
+  });
 }
 
 F fmaHalf(F a, F b, F c) { // product and sum of halves are exact in double or far from a tie
@@ -159,29 +178,25 @@ void vFrexpMantF32(Wave &w, const Inst &i) {
   roundLanes<F>(w, i, [](F x) { return frexpMantF32(x); });
 }
 void vFrexpExpI32F32(Wave &w, const Inst &i) {
-  bool flush = flush32(w);
+  bool flush = flushesIn32(w);
   lanes<int32_t, F>(w, i, [flush](F x) { return frexpExpF32(flushDenormalIf(x, flush)); });
 }
 void vLdexpF32(Wave &w, const Inst &i) {
-  bool flush = flush32(w);
-  DefaultFloatMode guard(w);
-  lanes<F, F, int32_t>(w, i, [flush](F x, int32_t n) {
-    return flushDenormalIf(ldexpF32(flushDenormalIf(x, flush), n), flush);
-  });
+  lanes<F, F, int32_t>(w, i, [](F x, int32_t n) { return ldexpF32(x, n); });
 }
 /// 2^x of a denormal is 1, and a denormal result is flushed in any mode.
 void vExpF32(Wave &w, const Inst &i) { specialF32(w, i, exp2F32, false); }
 void vLogF32(Wave &w, const Inst &i) { specialF32(w, i, log2F32); }
-void vSinF32(Wave &w, const Inst &i) { specialF32(w, i, sinF32); }
-void vCosF32(Wave &w, const Inst &i) { specialF32(w, i, cosF32); }
+void vSinF32(Wave &w, const Inst &i) { flushedF32(w, i, sinF32); }
+void vCosF32(Wave &w, const Inst &i) { flushedF32(w, i, cosF32); }
 void vRcpF32(Wave &w, const Inst &i) {
-  specialF32(w, i, [f = flush32(w)](const F *in, F *out) { rcpF32(in, out, f); });
+  flushedF32(w, i, [](const F *in, F *out) { rcpF32(in, out, false); });
 }
 void vRsqF32(Wave &w, const Inst &i) {
-  specialF32(w, i, [f = flush32(w)](const F *in, F *out) { rsqF32(in, out, f); });
+  flushedF32(w, i, [](const F *in, F *out) { rsqF32(in, out, false); });
 }
 void vSqrtF32(Wave &w, const Inst &i) {
-  specialF32(w, i, [f = flush32(w)](const F *in, F *out) { sqrtF32(in, out, f); });
+  flushedF32(w, i, [](const F *in, F *out) { sqrtF32(in, out, false); });
 }
 
 // Division. v_div_scale writes a lane mask beside its result, v_div_fmas reads VCC.
@@ -199,7 +214,7 @@ template <class T, class Fn> static void divScale(Wave &w, const Inst &i, Fn fn)
   writeScalar64(w, i.sdst, scaled & mask);
 }
 template <class T, class Fn> static void divFmas(Wave &w, const Inst &i, Fn fn) {
-  std::optional<DefaultFloatMode> guard; // the host's mode is that of f32
+  std::optional<DoubleFloatMode> guard; // the host's mode is that of f32
   if constexpr (std::is_same_v<T, D>)
     guard.emplace(w);
   uint64_t mask = w.exec(), vcc = w.vcc();
@@ -217,10 +232,10 @@ void vDivFixupF32(Wave &w, const Inst &i) {
   lanes<F, F, F, F>(w, i, [](auto... x) { return divFixupF32(x...); });
 }
 
-// f64: denormals are always kept, so the f32 mode of the host must not be in force.
+// f64: has rounding and denormal bits of its own in MODE.
 #define SIM_F64(name, types, expression)                                                           \
   void name(Wave &w, const Inst &i) {                                                              \
-    DefaultFloatMode guard(w);                                                                     \
+    DoubleFloatMode guard(w);                                                                      \
     lanes<D, types>(w, i, [](auto... x) { return expression(x...); });                             \
   }
 #define SIM_COMMA ,
@@ -229,26 +244,42 @@ SIM_F64(vMulF64, D SIM_COMMA D, [](D a, D b) { return mulNum(a, b); })
 SIM_F64(vFmaF64, D SIM_COMMA D SIM_COMMA D, [](D a, D b, D c) { return fmaNum(a, b, c); })
 SIM_F64(vDivFixupF64, D SIM_COMMA D SIM_COMMA D, divFixupF64)
 SIM_F64(vLdexpF64, D SIM_COMMA int32_t, ldexpF64)
-SIM_F64(vTruncF64, D, [](D x) { return std::trunc(x); })
-SIM_F64(vCeilF64, D, [](D x) { return std::ceil(x); })
-SIM_F64(vFloorF64, D, [](D x) { return std::floor(x); })
-SIM_F64(vRndneF64, D, [](D x) { return roundEven(x); })
-SIM_F64(vFrexpMantF64, D, frexpMantF64)
-SIM_F64(vFractF64, D, fractF64)
 SIM_F64(vRcpF64, D, rcpF64)
 SIM_F64(vRsqF64, D, rsqF64)
 SIM_F64(vSqrtF64, D, sqrtF64)
 #undef SIM_F64
 #undef SIM_COMMA
+#define SIM_F64_WHOLE(name, expression)                                                            \
+  void name(Wave &w, const Inst &i) {                                                              \
+    DoubleFloatMode guard(w);                                                                      \
+    roundLanes<D>(w, i, [](D x) { return expression(x); });                                        \
+  }
+SIM_F64_WHOLE(vTruncF64, std::trunc)
+SIM_F64_WHOLE(vCeilF64, std::ceil)
+SIM_F64_WHOLE(vFloorF64, std::floor)
+SIM_F64_WHOLE(vRndneF64, roundEven)
+SIM_F64_WHOLE(vFrexpMantF64, frexpMantF64)
+SIM_F64_WHOLE(vFractF64, fractF64)
+#undef SIM_F64_WHOLE
+template <class Fn> static void selectF64(Wave &w, const Inst &i, Fn fn) {
+  DoubleFloatMode guard(w);
+  bool flush = flushesIn16(w) || flushesOut16(w);
+  selectLanes<D, D, D>(w, i, [=](auto e, D a, D b) {
+    D chosen = fn(e, a, b);
+    return flush ? flushDenormal(chosen) : chosen;
+  });
+}
 void vMinF64(Wave &w, const Inst &i) {
-  selectLanes<D, D, D>(w, i, [](auto e, D a, D b) { return e.min(a, b); });
+  selectF64(w, i, [](auto e, D a, D b) { return e.min(a, b); });
 }
 void vMaxF64(Wave &w, const Inst &i) {
-  selectLanes<D, D, D>(w, i, [](auto e, D a, D b) { return e.max(a, b); });
+  selectF64(w, i, [](auto e, D a, D b) { return e.max(a, b); });
 }
 void vFmacF64(Wave &w, const Inst &i) { vFmaF64(w, i); }
 void vFrexpExpI32F64(Wave &w, const Inst &i) {
-  lanes<int32_t, D>(w, i, [](auto... x) { return frexpExpF64(x...); });
+  DefaultFloatMode guard(w);
+  bool flush = flushesIn16(w);
+  lanes<int32_t, D>(w, i, [flush](D x) { return frexpExpF64(flush ? flushDenormal(x) : x); });
 }
 
 // f16: computed in f32, where sums, products and quotients of halves round only once more.
@@ -268,28 +299,31 @@ void vFmaF16(Wave &w, const Inst &i) {
   lanes<Half, Half, Half, Half>(w, i, [](auto... x) { return fmaHalf(x...); });
 }
 void vMadF16(Wave &w, const Inst &i) { // unfused: the product is rounded to f16 first
-  lanes<Half, Half, Half, Half>(
-      w, i, [](F a, F b, F c) { return addNum(f16ToF32(f32ToF16(mulNum(a, b))), c); });
+  lanes<Half, Half, Half, Half>(w, i, [half = HalfRounding(w)](F a, F b, F c) {
+    // NaNs in order by hand: a compiler may exchange factors that it has converted itself.
+    F product = f16ToF32(half.round(passNan(a * b, a)));
+    return passNan(product + c, product);
+  });
 }
 void vMacF16(Wave &w, const Inst &i) { vMadF16(w, i); }
 void vMinF16(Wave &w, const Inst &i) {
-  selectLanes<Half, SignallingHalf, SignallingHalf>(w, i,
-                                                    [](auto e, F a, F b) { return e.min(a, b); });
+  selectLanes<SignallingHalf, SignallingHalf, SignallingHalf>(
+      w, i, [](auto e, F a, F b) { return e.min(a, b); });
 }
 void vMaxF16(Wave &w, const Inst &i) {
-  selectLanes<Half, SignallingHalf, SignallingHalf>(w, i,
-                                                    [](auto e, F a, F b) { return e.max(a, b); });
+  selectLanes<SignallingHalf, SignallingHalf, SignallingHalf>(
+      w, i, [](auto e, F a, F b) { return e.max(a, b); });
 }
 void vMin3F16(Wave &w, const Inst &i) {
-  selectLanes<Half, SignallingHalf, SignallingHalf, SignallingHalf>(
+  selectLanes<SignallingHalf, SignallingHalf, SignallingHalf, SignallingHalf>(
       w, i, [](auto e, F a, F b, F c) { return e.min(a, b, c); });
 }
 void vMax3F16(Wave &w, const Inst &i) {
-  selectLanes<Half, SignallingHalf, SignallingHalf, SignallingHalf>(
+  selectLanes<SignallingHalf, SignallingHalf, SignallingHalf, SignallingHalf>(
       w, i, [](auto e, F a, F b, F c) { return e.max(a, b, c); });
 }
 void vMed3F16(Wave &w, const Inst &i) {
-  selectLanes<Half, SignallingHalf, SignallingHalf, SignallingHalf>(
+  selectLanes<SignallingHalf, SignallingHalf, SignallingHalf, SignallingHalf>(
       w, i, [](auto e, F a, F b, F c) { return e.med(a, b, c); });
 }
 void vDivFixupF16(Wave &w, const Inst &i) {
@@ -297,7 +331,10 @@ void vDivFixupF16(Wave &w, const Inst &i) {
 }
 void vFractF16(Wave &w, const Inst &i) {
   // Just below an integer the fraction would round to 1; it is the largest half below 1 instead.
-  lanes<Half, Half>(w, i, [](F x) { return std::fmin(x - std::floor(x), 0x1.ffcp-1f); });
+  lanes<Half, Half>(w, i, [](F x) {
+    F fraction = x - std::floor(x);
+    return fraction > 0x1.ffcp-1f ? 0x1.ffcp-1f : fraction;
+  });
 }
 void vTruncF16(Wave &w, const Inst &i) {
   lanes<Half, Half>(w, i, [](F x) { return std::trunc(x); });

@@ -55,7 +55,7 @@ constexpr U bitop3(U a, U b, U c, U table) {
 
 } // namespace
 
-// An integer result ignores clamp except in these, where it saturates.
+// Sums and products saturate under clamp.
 void vAddU32(Wave &w, const Inst &i) {
   if (i.clamp)
     lanes<U, U, U>(w, i, [](U a, U b) { return saturateU32(int64_t(a) + b); });
@@ -105,6 +105,41 @@ void vSubI16(Wave &w, const Inst &i) {
   lanes<S, S, S>(w, i, [clamp](S a, S b) { return clamp ? saturate<S>(a - b) : S(a - b); });
 }
 
+/// A sum or product that fits in 64 bits: cut to the result, or saturated under clamp.
+template <class R, class... S, class Fn> void clampedLanes(Wave &w, const Inst &i, Fn exact) {
+  if (i.clamp)
+    lanes<R, S...>(w, i, [exact](S... x) {
+      return R(std::clamp<int64_t>(exact(x...), std::numeric_limits<R>::min(),
+                                   std::numeric_limits<R>::max()));
+    });
+  else
+    lanes<R, S...>(w, i, [exact](S... x) { return R(exact(x...)); });
+}
+#define SIM_CLAMPED2(name, R, A, B, expression)                                                    \
+  void name(Wave &w, const Inst &i) {                                                              \
+    clampedLanes<R, A, B>(w, i, [](A a, B b) { return expression; });                              \
+  }
+#define SIM_CLAMPED3(name, R, A, B, C, expression)                                                 \
+  void name(Wave &w, const Inst &i) {                                                              \
+    clampedLanes<R, A, B, C>(w, i, [](A a, B b, C c) { return expression; });                      \
+  }
+SIM_CLAMPED2(vMulI32I24, I, U, U, int64_t(sext24(a)) * sext24(b))
+SIM_CLAMPED2(vMulU32U24, U, U, U, int64_t(a & 0xffffff) * (b & 0xffffff))
+SIM_CLAMPED3(vMadI32I24, I, U, U, I, int64_t(sext24(a)) * sext24(b) + c)
+SIM_CLAMPED3(vMadU32U24, U, U, U, U, int64_t(a & 0xffffff) * (b & 0xffffff) + c)
+SIM_CLAMPED3(vMadU32U16, U, H, H, U, int64_t(a) * b + c)
+SIM_CLAMPED3(vMadI32I16, I, S, S, I, int64_t(a) * b + c)
+SIM_CLAMPED3(vMadU16, H, H, H, H, int64_t(a) * b + c)
+SIM_CLAMPED3(vMadI16, S, S, S, S, int64_t(a) * b + c)
+SIM_CLAMPED3(vSadU8, U, U, U, U, int64_t(absoluteDifferences(a, b)) + c)
+SIM_CLAMPED3(vSadHiU8, U, U, U, U, (int64_t(absoluteDifferences(a, b)) << 16) + c)
+SIM_CLAMPED3(vSadU16, U, U, U, U,
+             int64_t(std::abs(I(a & 0xffff) - I(b & 0xffff))) + std::abs(I(a >> 16) - I(b >> 16)) +
+                 c)
+SIM_CLAMPED3(vSadU32, U, U, U, U, int64_t(a > b ? a - b : b - a) + c)
+#undef SIM_CLAMPED2
+#undef SIM_CLAMPED3
+
 #define SIM_LANES1(name, D, A, expression)                                                         \
   void name(Wave &w, const Inst &i) {                                                              \
     lanes<D, A>(w, i, [](A a) { return D(expression); });                                          \
@@ -144,9 +179,7 @@ SIM_LANES2(vMaxU32, U, U, U, std::max(a, b))
 SIM_LANES2(vMulLoU32, U, U, U, a *b)
 SIM_LANES2(vMulHiU32, U, U, U, mulHigh(a, b))
 SIM_LANES2(vMulHiI32, I, I, I, int64_t(a) * b >> 32)
-SIM_LANES2(vMulI32I24, I, U, U, U(sext24(a)) * U(sext24(b)))
 SIM_LANES2(vMulHiI32I24, I, U, U, int64_t(sext24(a)) * sext24(b) >> 32)
-SIM_LANES2(vMulU32U24, U, U, U, (a & 0xffffff) * (b & 0xffffff))
 SIM_LANES2(vMulHiU32U24, U, U, U, mulHigh(a & 0xffffff, b & 0xffffff))
 SIM_LANES2(vBfmB32, U, U, U, ((1u << (a & 31)) - 1) << (b & 31))
 SIM_LANES2(vBcntU32B32, U, U, U, U(std::popcount(a)) + b)
@@ -158,10 +191,6 @@ SIM_LANES2(vAshrrevI64, int64_t, U, int64_t, b >> (a & 63))
 SIM_LANES3(vLshlAddU64, Q, Q, U, Q, (a << (b & 7)) + c)
 
 // 32 bits, three sources.
-SIM_LANES3(vMadI32I24, U, U, U, U, U(sext24(a)) * U(sext24(b)) + c)
-SIM_LANES3(vMadU32U24, U, U, U, U, (a & 0xffffff) * (b & 0xffffff) + c)
-SIM_LANES3(vMadU32U16, U, H, H, U, U(a) * b + c)
-SIM_LANES3(vMadI32I16, U, S, S, U, U(I(a) * b) + c)
 SIM_LANES3(vBfeU32, U, U, U, U, (a >> (b & 31)) & ((1u << (c & 31)) - 1))
 SIM_LANES3(vBfiB32, U, U, U, U, (a & b) | (~a & c))
 SIM_LANES3(vLerpU8, U, U, U, U,
@@ -174,11 +203,6 @@ SIM_LANES3(vMax3I32, I, I, I, I, std::max(std::max(a, b), c))
 SIM_LANES3(vMax3U32, U, U, U, U, std::max(std::max(a, b), c))
 SIM_LANES3(vMed3I32, I, I, I, I, median(a, b, c))
 SIM_LANES3(vMed3U32, U, U, U, U, median(a, b, c))
-SIM_LANES3(vSadU8, U, U, U, U, absoluteDifferences(a, b) + c)
-SIM_LANES3(vSadHiU8, U, U, U, U, (absoluteDifferences(a, b) << 16) + c)
-SIM_LANES3(vSadU16, U, U, U, U,
-           U(std::abs(I(a & 0xffff) - I(b & 0xffff))) + U(std::abs(I(a >> 16) - I(b >> 16))) + c)
-SIM_LANES3(vSadU32, U, U, U, U, (a > b ? a - b : b - a) + c)
 SIM_LANES3(vPermB32, U, U, U, U,
            permByte(a, b, c & 0xff) | permByte(a, b, c >> 8 & 0xff) << 8 |
                permByte(a, b, c >> 16 & 0xff) << 16 | permByte(a, b, c >> 24) << 24)
@@ -227,8 +251,6 @@ SIM_LANES3(vMed3U16, H, H, H, H, median(a, b, c))
 SIM_LANES3(vMin3I16, S, S, S, S, std::min(std::min(a, b), c))
 SIM_LANES3(vMax3I16, S, S, S, S, std::max(std::max(a, b), c))
 SIM_LANES3(vMed3I16, S, S, S, S, median(a, b, c))
-SIM_LANES3(vMadU16, H, H, H, H, U(a) * b + c)
-SIM_LANES3(vMadI16, S, S, S, S, I(a) * b + c)
 #undef SIM_LANES1
 #undef SIM_LANES2
 #undef SIM_LANES3

@@ -24,7 +24,13 @@ struct HalfPair {
   HalfPair(Wave &w, const Inst &i, int n, LaneRow *buffer, uint64_t &mask, bool floating)
       : row(fetchSource(w, i, n, Width::B16, buffer, mask).lo), loShift(i.opSel >> n & 1 ? 16 : 0),
         hiShift(i.opSelHi >> n & 1 ? 16 : 0), loFlip(floating && (i.neg >> n & 1) ? 0x8000 : 0),
-        hiFlip(floating && (i.abs >> n & 1) ? 0x8000 : 0) {}
+        hiFlip(floating && (i.abs >> n & 1) ? 0x8000 : 0) {
+    if (floating && !(w.mode >> 6 & 1)) [[unlikely]] {
+      for (int l = 0; l < kLanes; ++l)
+        buffer[1][l] = flushDenormalF16(H(row[l])) | U(flushDenormalF16(H(row[l] >> 16))) << 16;
+      row = buffer[1];
+    }
+  }
   ATTUNE_SIM_INLINE U lo(int l) const { return (row[l] >> loShift ^ loFlip) & 0xffff; }
   ATTUNE_SIM_INLINE U hi(int l) const { return (row[l] >> hiShift ^ hiFlip) & 0xffff; }
 };
@@ -37,9 +43,10 @@ template <class T> ATTUNE_SIM_INLINE auto value(U half) {
 }
 /// Integers arrive in int or U and are cut, or saturated under clamp; floats are clamped to [0, 1]
 /// and rounded.
-template <class T, class R> ATTUNE_SIM_INLINE U result(R x, bool clamp, bool dx10) {
+template <class T, class R>
+ATTUNE_SIM_INLINE U result(R x, bool clamp, bool dx10, const HalfRounding &half) {
   if constexpr (kIsHalf<T>)
-    return f32ToF16(clamp ? clampUnit(x, dx10) : x);
+    return half.round<T>(clamp ? clampUnit(x, dx10) : x);
   else
     return H(clamp ? I(std::clamp<int64_t>(x, std::numeric_limits<T>::min(),
                                            std::numeric_limits<T>::max()))
@@ -50,14 +57,16 @@ template <class T, int N, class Fn> void packed(Wave &w, const Inst &i, Fn fn) {
   constexpr bool floating = kIsHalf<T>;
   uint64_t mask = w.exec();
   bool clamp = i.clamp, dx10 = w.mode >> 8 & 1;
+  const HalfRounding half(w);
+  [[maybe_unused]] ArithmeticOf<T> arithmetic(w);
   alignas(64) LaneRow buffer[3][2], out;
   HalfPair a(w, i, 0, buffer[0], mask, floating), b(w, i, 1, buffer[1], mask, floating);
   HalfPair c(w, i, N == 3 ? 2 : 1, buffer[2], mask, floating);
   auto one = [&](U x, U y, U z) {
     if constexpr (N == 3)
-      return result<T>(fn(value<T>(x), value<T>(y), value<T>(z)), clamp, dx10);
+      return result<T>(fn(value<T>(x), value<T>(y), value<T>(z)), clamp, dx10, half);
     else
-      return (void)z, result<T>(fn(value<T>(x), value<T>(y)), clamp, dx10);
+      return (void)z, result<T>(fn(value<T>(x), value<T>(y)), clamp, dx10, half);
   };
   for (int l = 0; l < kLanes; ++l)
     out[l] = one(a.lo(l), b.lo(l), c.lo(l)) | one(a.hi(l), b.hi(l), c.hi(l)) << 16;
@@ -166,8 +175,10 @@ void mixLanes(Wave &w, const Inst &i, F (&out)[kLanes], uint64_t &mask) {
   for (int n = 0; n < 3; ++n) {
     bool half = i.opSelHi >> n & 1, high = i.opSel >> n & 1;
     const uint32_t *row = fetchSource(w, i, n, half ? Width::B16 : Width::B32, buffer[n], mask).lo;
+    bool flush = !(w.mode >> 6 & 1);
     for (int l = 0; l < kLanes; ++l) {
-      F x = half ? f16ToF32(H(high ? row[l] >> 16 : row[l])) : asFloat(row[l]);
+      H bits = H(high ? row[l] >> 16 : row[l]);
+      F x = half ? f16ToF32(flush ? flushDenormalF16(bits) : bits) : asFloat(row[l]);
       x = i.abs >> n & 1 ? std::fabs(x) : x;
       in[n][l] = i.neg >> n & 1 ? -x : x;
     }
@@ -183,8 +194,9 @@ void mixHalf(Wave &w, const Inst &i, bool high) {
   alignas(64) LaneRow out;
   mixLanes(w, i, sum, mask);
   const uint32_t *old = w.row(i.dst);
+  const HalfRounding half(w);
   for (int l = 0; l < kLanes; ++l) {
-    U h = f32ToF16(sum[l]);
+    U h = half.round(sum[l]);
     out[l] = high ? (old[l] & 0xffff) | h << 16 : (old[l] & 0xffff0000) | h;
   }
   commitRow(w, i, 0, out, mask);

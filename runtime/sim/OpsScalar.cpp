@@ -235,7 +235,8 @@ void sLshl2AddU32(Wave &w, const Inst &i) { shiftedSum<2>(w, i); }
 void sLshl3AddU32(Wave &w, const Inst &i) { shiftedSum<3>(w, i); }
 void sLshl4AddU32(Wave &w, const Inst &i) { shiftedSum<4>(w, i); }
 
-// Minimum and maximum: SCC says that the first source was chosen.
+// Minimum and maximum: SCC says that the first source was chosen, of equal ones by the maximum
+// only.
 template <class T, class Fn> static void choose(Wave &w, const Inst &i, Fn first) {
   T a = source<T>(w, i, 0), b = source<T>(w, i, 1);
   w.scc = first(a, b);
@@ -248,10 +249,10 @@ void sMinU32(Wave &w, const Inst &i) {
   choose<U>(w, i, [](U a, U b) { return a < b; });
 }
 void sMaxI32(Wave &w, const Inst &i) {
-  choose<I>(w, i, [](I a, I b) { return a > b; });
+  choose<I>(w, i, [](I a, I b) { return a >= b; });
 }
 void sMaxU32(Wave &w, const Inst &i) {
-  choose<U>(w, i, [](U a, U b) { return a > b; });
+  choose<U>(w, i, [](U a, U b) { return a >= b; });
 }
 void sCselectB32(Wave &w, const Inst &i) { result<U>(w, i, source<U>(w, i, w.scc ? 0 : 1)); }
 void sCselectB64(Wave &w, const Inst &i) { result<Q>(w, i, source<Q>(w, i, w.scc ? 0 : 1)); }
@@ -283,7 +284,7 @@ SIM_SCALAR2(logic2, sBfeU32, U, U, U, bitField(a, b))
 SIM_SCALAR2(logic2, sBfeI32, I, I, U, bitField(a, b))
 SIM_SCALAR2(logic2, sBfeU64, Q, Q, U, bitField(a, b))
 SIM_SCALAR2(logic2, sBfeI64, L, L, U, bitField(a, b))
-SIM_SCALAR2(logic2, sAbsdiffI32, U, I, I, a > b ? U(a) - U(b) : U(b) - U(a))
+SIM_SCALAR2(logic2, sAbsdiffI32, U, U, U, I(a - b) < 0 ? b - a : a - b)
 SIM_SCALAR2(plain2, sBfmB32, U, U, U, ((1u << (a & 31)) - 1) << (b & 31))
 SIM_SCALAR2(plain2, sBfmB64, Q, U, U, ((Q(1) << (a & 63)) - 1) << (b & 63))
 SIM_SCALAR2(plain2, sMulI32, U, U, U, a *b)

@@ -38,14 +38,18 @@ template <class Wide> F element(const LaneRow *rows, int k, int l) {
     return Wide::get(rows[k][l]);
 }
 
-double inverseScale(uint8_t e) { return asDouble(uint64_t(1023 + 127 - e) << 52); }
+/// x / 2^(e-127); the scale that is NaN makes everything the positive one.
+double unscaled(F x, uint8_t e) {
+  return e == 0xff ? std::numeric_limits<double>::quiet_NaN()
+                   : double(x) * asDouble(uint64_t(1023 + 127 - e) << 52);
+}
 
 template <Mini N> U narrow(const Wave &w, F x, F scale) {
   return toMiniScaled<N>(x, scaleOfF32(scale),
                          w.mode >> 23 & 1 ? Overflow::Saturate : Overflow::Special);
 }
 template <Mini N> U narrowStochastic(const Wave &w, F x, U seed, F scale) {
-  return toMiniStochastic<N>(double(x) * inverseScale(scaleOfF32(scale)), seed,
+  return toMiniStochastic<N>(unscaled(x, scaleOfF32(scale)), seed,
                              w.mode >> 23 & 1 ? Overflow::Saturate : Overflow::Special);
 }
 

@@ -81,13 +81,6 @@ Result<void> checkLaunch(const Kernel &k, const Launch &l) {
   if (uint64_t lds = uint64_t(k.ldsBytes) + l.dynamicLdsBytes; lds > kLdsLimit)
     return invalid(fmt::format("kernel {}: {} bytes of LDS ({} dynamic); the limit is {}", k.name,
                                lds, l.dynamicLdsBytes, kLdsLimit));
-  if ((k.mode >> 6 & 3) != 3 || (k.mode >> 2 & 3) != 0)
-    return Error{
-        ErrorCode::Unsupported,
-        fmt::format(
-            "kernel {}: its descriptor asks for f16/f64 denormal flushing or rounding other than "
-            "to nearest even, which the simulator does not model",
-            k.name)};
   return {};
 }
 

@@ -79,10 +79,11 @@ TEST_CASE("traps, stray jumps and running off the end") {
              Contains("branch to an address that no instruction starts at"));
 }
 
-TEST_CASE("MODE settings that are not modelled are refused, not ignored") {
-  CHECK_THAT(run("  s_setreg_imm32_b32 hwreg(HW_REG_MODE, 6, 2), 0\n"), Contains("does not model"));
-  CHECK_THAT(run("  s_nop 0\n", ".amdhsa_float_denorm_mode_16_64 0"), Contains("does not model"));
-  CHECK(run("  s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0\n") == "");
+TEST_CASE("every rounding and denormal mode runs, from the descriptor too") {
+  CHECK(run("  s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), 0x0e\n") == "");
+  CHECK(run("  s_nop 0\n", ".amdhsa_float_denorm_mode_16_64 0\n.amdhsa_float_round_mode_16_64 3") ==
+        "");
+  CHECK_THAT(run("  s_setreg_imm32_b32 hwreg(HW_REG_STATUS, 0, 1), 0\n"), Contains("only MODE"));
 }
 
 TEST_CASE("the fault of the lowest workgroup is reported, whatever the thread count") {

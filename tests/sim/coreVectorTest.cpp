@@ -123,7 +123,8 @@ const Case kCases[] = {
     {"v_add_u32_sdwa v10, sext(v2), v4 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:BYTE_3", false, false, [](Q a, Q b, Q, Q) { return integer((U(I(a) >> 16) + (U(b) >> 24)) << 16); }},
     {"v_add_f32_e32 v10, v2, v4", false, true, [](Q a, Q b, Q, Q) { return integer(u(f(U(a)) + f(U(b)))); }},
     {"v_sub_f32_e64 v10, |v2|, -v4", false, true, [](Q a, Q b, Q, Q) { return integer(u(std::fabs(f(U(a))) + f(U(b)))); }},
-    {"v_mul_f32_e64 v10, v2, v4 mul:2", false, true, [](Q a, Q b, Q, Q) { return integer(u(f(U(a)) * f(U(b)) * 2)); }},
+    // MODE.ieee, with which these kernels start, makes nothing of omod.
+    {"v_mul_f32_e64 v10, v2, v4 mul:2", false, true, [](Q a, Q b, Q, Q) { return integer(u(f(U(a)) * f(U(b)))); }},
     {"v_add_f32_e64 v10, v2, v4 clamp", false, true, [](Q a, Q b, Q, Q) { F x = f(U(a)) + f(U(b)); return integer(u(std::isnan(x) ? 0 : x > 1 ? 1 : x > 0 ? x : 0)); }},
     {"v_fma_f32 v10, v2, -v4, |v6|", false, true, [](Q a, Q b, Q c, Q) { return integer(u(std::fma(f(U(a)), -f(U(b)), std::fabs(f(U(c)))))); }},
     {"v_fmac_f32_e32 v10, v2, v4", false, true, [](Q a, Q b, Q, Q d) { return integer(u(std::fma(f(U(a)), f(U(b)), f(U(d))))); }},

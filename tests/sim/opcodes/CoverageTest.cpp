@@ -1,8 +1,12 @@
 // Runs last (its place in CMakeLists.txt): the tests of this executable have executed every row of
-// the opcode table, apart from those named here.
+// the opcode table, apart from those named
+// here, and with the edge values of its kind.
 #include "runtime/sim/Instruction.h"
+#include "tests/sim/edges/EdgeAudit.h"
 #include "tests/sim/opcodes/OpRunner.h"
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
 
 using namespace simtest;
 using namespace attune::sim;
@@ -31,4 +35,15 @@ TEST_CASE("every instruction of the table has been executed", "[opcodes]") {
       missing += mnemonic + "\n";
   INFO("not executed by any test of this executable (all of them must have run):\n" << missing);
   CHECK(missing.empty());
+}
+
+TEST_CASE("every instruction has been tested with its edge values", "[opcodes]") {
+  if (const char *path = std::getenv("ATTUNE_EDGE_REPORT"))
+    std::ofstream(path) << edgeAudit().report();
+  std::vector<std::string> gaps = edgeAudit().gaps();
+  std::string text;
+  for (const std::string &gap : gaps)
+    text += gap + "\n";
+  INFO(gaps.size() << " rows (all tests of this executable must have run):\n" << text);
+  CHECK(gaps.empty());
 }

@@ -1,5 +1,6 @@
 #include "tests/sim/opcodes/OpRunner.h"
 #include "tests/sim/coreHarness.h"
+#include "tests/sim/edges/EdgeAudit.h"
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <stdexcept>
@@ -33,7 +34,9 @@ std::string report(Fixture &fixture, const OpTest &test, const std::string &kern
   uint64_t in = fixture.upload(inputs), mem = fixture.upload(memory);
   uint64_t out =
       fixture.upload(std::vector<uint32_t>(std::max<size_t>(64, outputDwords), 0xdeadbeefu));
-  std::string error = fixture.launch(kernel, 1, 64, Args().add(in).add(out).add(mem));
+  attune::sim::RunOptions options;
+  options.observers = &edgeAudit();
+  std::string error = fixture.launch(kernel, 1, 64, Args().add(in).add(out).add(mem), options);
   if (!error.empty())
     return "  " + error + "\n";
   for (const std::string &line : test.assembly) {
