@@ -1,6 +1,7 @@
-// attune-compile-worker: compiles one request from standard input to a reply on standard output, in
-// a process whose death costs nobody else anything. Started by libattune (ATTUNE_COMPILE=child).
-#include "runtime/abi/CompileCall.h"
+// attune-compile-worker: compiles requests from standard input to replies on standard output, in a
+// process whose death costs nobody else anything. Started by libattune (ATTUNE_COMPILE=child) for
+// one kernel and by `attune aot` for many.
+#include "runtime/process/Frame.h"
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -12,20 +13,22 @@ extern "C" void attune_compile_v1(const char *request, size_t bytes,
 
 int main(int argc, char **argv) {
   if (argc != 2) {
-    std::fputs("attune-compile-worker MEMORY: a part of attune, not for people; reads a request\n",
-               stderr);
+    std::fputs("attune-compile-worker MEMORY: a part of attune, not for people\n", stderr);
     return 2;
   }
   if (const unsigned long long limit = std::strtoull(argv[1], nullptr, 10)) {
     const rlimit memory{limit, limit};
     setrlimit(RLIMIT_AS, &memory);
   }
-  std::string request;
-  char buffer[1 << 16];
-  while (size_t n = std::fread(buffer, 1, sizeof buffer, stdin))
-    request.append(buffer, n);
-  attune_compile_v1(
-      request.data(), request.size(),
-      [](void *, const char *bytes, size_t size) { std::fwrite(bytes, 1, size, stdout); }, nullptr);
-  return std::fflush(stdout) == 0 ? 0 : 1;
+  attune::serveFrames([](std::string_view request) {
+    std::string reply;
+    attune_compile_v1(
+        request.data(), request.size(),
+        [](void *to, const char *bytes, size_t size) {
+          static_cast<std::string *>(to)->assign(bytes, size);
+        },
+        &reply);
+    return reply;
+  });
+  return 0;
 }
