@@ -47,7 +47,7 @@ LAYERS = {
     "compiler/pipeline": (PIPELINE, True),
     "compiler/codegen": (CODEGEN, True),
     "compiler/driver": (CODEGEN + ["compiler/codegen", "compiler/include"], True),
-    "compiler/library": (PUBLIC + ABI + ["compiler/library", "runtime/process"], False),  # the compiler behind one C function
+    "compiler/library": (PUBLIC + ABI + ["compiler/library"], False),  # the compiler behind one C function
     "compiler": ([], True),  # MlirPch.h
     "tests/oracle": (ABI + ["compiler/spec", "runtime/launch"], False),  # shares no mask or score code with the compiler
     "tests": (EVERYTHING, True),

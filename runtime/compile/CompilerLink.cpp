@@ -47,6 +47,23 @@ Result<CompilerIdentity> identityOf(const std::string &library) {
   return Error{ErrorCode::Io, fmt::format("{}: is no compiler of attune", library)};
 }
 
+/// A file of the installation: in `folder` if that is not empty, beside this code, or in lib/.
+Result<std::string> findBeside(const std::string &folder, const char *file, const char *what) {
+  const fs::path own = folderOfCode(reinterpret_cast<const void *>(&identityOf));
+  std::vector<std::string> places;
+  if (!folder.empty())
+    places.push_back(fs::path(folder) / file);
+  for (const char *way : {"", "../lib", "../../lib"}) // the last: of a build's tools/attune
+    places.push_back(own / way / file);
+  std::error_code ignored;
+  for (const std::string &place : places)
+    if (fs::exists(place, ignored))
+      return place;
+  return Error{ErrorCode::NotFound,
+               fmt::format("there is no {}: looked for {}; install attune-compiler or set {}", what,
+                           fmt::join(places, ", "), nameOf(Variable::ATTUNE_COMPILER))};
+}
+
 } // namespace
 
 Result<CompilerOptions> compilerOptionsFromEnvironment(const Environment &get) {
@@ -76,24 +93,13 @@ CompilerLink::CompilerLink(CompilerOptions options)
     : options_(std::move(options)), identity_(options_.identity) {}
 
 Result<std::string> CompilerLink::libraryPath() const {
-  if (!options_.library.empty()) {
-    if (fs::exists(options_.library))
-      return options_.library;
-    return Error{ErrorCode::NotFound, fmt::format("ATTUNE_COMPILER={}: there is no such file; it "
-                                                  "must be the path of {}",
-                                                  options_.library, libraryName)};
-  }
-  const fs::path own = folderOfCode(reinterpret_cast<const void *>(&identityOf));
-  const std::vector<std::string> places{own / libraryName, own / "../lib" / libraryName,
-                                        own / "../../lib" / libraryName}; // a build's tools/attune
-  std::error_code ignored;
-  for (const std::string &place : places)
-    if (fs::exists(place, ignored))
-      return place;
+  if (options_.library.empty())
+    return findBeside("", libraryName, "compiler");
+  if (fs::exists(options_.library))
+    return options_.library;
   return Error{ErrorCode::NotFound,
-               fmt::format("there is no compiler: looked for {}; install attune-compiler or set "
-                           "ATTUNE_COMPILER",
-                           fmt::join(places, ", "))};
+               fmt::format("{}={}: there is no such file; it must be the path of {}",
+                           nameOf(Variable::ATTUNE_COMPILER), options_.library, libraryName)};
 }
 
 Result<CompilerIdentity> CompilerLink::identity() {
@@ -148,8 +154,11 @@ Result<std::vector<std::string>> CompilerLink::workerCommand() const {
   Result<std::string> library = libraryPath();
   if (!library)
     return library.error();
-  return std::vector<std::string>{fs::absolute(*library).parent_path() / workerName,
-                                  std::to_string(options_.childMemoryBytes)};
+  const fs::path path = fs::absolute(*library);
+  Result<std::string> worker = findBeside(path.parent_path(), workerName, workerName);
+  if (!worker)
+    return worker.error();
+  return std::vector<std::string>{*worker, path, std::to_string(options_.childMemoryBytes)};
 }
 
 Result<KernelImage> CompilerLink::compileInChild(const CompileRequest &request) const {

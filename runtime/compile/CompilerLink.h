@@ -4,8 +4,8 @@
 // (or the executable that holds this code), in lib/ beside its folder. What it is, its build id and
 // those of the LLVM libraries that it was linked with, is read from the files' ELF notes; nothing
 // is loaded for that. The first compile loads it, or with ATTUNE_COMPILE=child starts
-// attune-compile-worker beside it for each kernel: then a crash or an out-of-memory kill of the
-// compiler is an error of one call.
+// attune-compile-worker, which loads it, for each kernel: then a crash or an out-of-memory kill of
+// the compiler is an error of one call.
 #pragma once
 #include "runtime/abi/CompileCall.h"
 #include "runtime/abi/Environment.h"
