@@ -15,6 +15,7 @@
 
 using namespace attune;
 using Catch::Contains;
+using simtest::Bytes;
 
 namespace {
 
