@@ -107,7 +107,7 @@ using namespace attune::api;
 const char *attune_last_error(void) { return lastError.c_str(); }
 
 const char *attune_status_name(attune_status status) {
-  switch (status) {
+  switch (int(status)) {
   case ATTUNE_OK:
     return "ok";
   case ATTUNE_INVALID_SPEC:

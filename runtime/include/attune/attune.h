@@ -62,7 +62,8 @@ typedef enum attune_status {
   ATTUNE_DEVICE = 6,           /* the device refused or failed */
   ATTUNE_SIM_FAULT = 7,        /* the simulator stopped a kernel */
   ATTUNE_INTERNAL = 8,         /* a bug of Attune */
-  ATTUNE_PENDING = 9           /* not an error: the kernel is still being compiled */
+  ATTUNE_PENDING = 9,          /* not an error: the kernel is still being compiled */
+  ATTUNE_STATUS_ANY = 0x7fffffff /* never returned: makes every int a value of the type */
 } attune_status;
 
 /* Of the last call in this thread that did not return ATTUNE_OK; "" before the first. Valid until
