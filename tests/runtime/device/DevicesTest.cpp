@@ -79,7 +79,7 @@ TEST_CASE("fresh process: auto opens no HIP library where there is no driver", "
 }
 
 TEST_CASE("fresh process: auto takes the HIP library that the process has", "[.fresh]") {
-  REQUIRE(dlopen(ATTUNE_HIP_LIBRARY, RTLD_NOW | RTLD_GLOBAL));
+  REQUIRE(dlopen(SIM_HIP_LIBRARY, RTLD_NOW | RTLD_GLOBAL));
   CHECK(nameOf(openDevice("auto")) == "hip:0");
 }
 
