@@ -22,13 +22,14 @@ EVERYTHING = ["compiler", "runtime", "tests", "tools"]
 # folder: (folders it may include besides itself, may it see MLIR and LLVM headers?)
 LAYERS = {
     "runtime/abi": ([], False),
+    "runtime/process": (ABI, False),
     "runtime/cache": (ABI, False),
     "runtime/include": ([], False),  # what a C program sees
-    "runtime/compile": (ABI + ["runtime/cache", "compiler/spec"], False),  # keys are made from specs; no LLVM
+    "runtime/compile": (ABI + ["runtime/cache", "runtime/process", "compiler/spec"], False),  # keys are made from specs; no LLVM
     "runtime/bundle": (ABI + ["runtime/cache"], False),
     "runtime/aot": (ABI, False),  # lists and plans: text in, text out
     "runtime/sim": (ABI, False),  # must run foreign kernels: knows nothing of our compiler
-    "runtime/comgr": (ABI, False),
+    "runtime/comgr": (ABI + ["runtime/process"], False),
     "runtime/device": (ABI + ["runtime/sim"], False),
     "runtime/launch": (ABI + ["runtime/device"], False),
     "runtime/exec": (ABI + ["runtime/sim", "runtime/launch"], False),

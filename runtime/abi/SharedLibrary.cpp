@@ -1,9 +1,9 @@
 #include "runtime/abi/SharedLibrary.h"
 #include <algorithm>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <link.h>
 #include <vector>
 
@@ -20,35 +20,47 @@ std::string pathOf(void *handle, const std::string &name) {
 
 void *SharedLibrary::symbol(const char *name) const { return dlsym(handle_, name); }
 
-Result<SharedLibrary> SharedLibrary::open(const std::string &file, const char *variable,
-                                          std::span<const char *const> candidates) {
-  std::vector<std::string> names(candidates.begin(), candidates.end());
-  const char *value = std::getenv(variable);
-  bool fromVariable = file.empty() && value && *value;
-  if (!file.empty() || fromVariable)
-    names = {fromVariable ? value : file};
+Result<SharedLibrary> SharedLibrary::openWith(std::span<const std::string> names, int flags) {
   SharedLibrary library;
-  std::string reasons;
-  for (int flags : {RTLD_NOLOAD, 0})
-    for (const std::string &name : names) {
-      if ((library.handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | flags))) {
-        library.path_ = pathOf(library.handle_, name);
-        return library;
-      }
-      const char *reason = dlerror();
-      if (flags == 0)
-        reasons += fmt::format("\n  {}", reason ? reason : name.c_str());
+  std::vector<std::string> reasons;
+  for (const std::string &name : names) {
+    if ((library.handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | flags))) {
+      library.path_ = pathOf(library.handle_, name);
+      return library;
     }
-  return Error{ErrorCode::NotFound,
-               fmt::format("no library of {}{}; install ROCm, or set {} to the library's path:{}",
-                           fmt::join(names, ", "),
-                           fromVariable ? fmt::format(" (from {})", variable) : "", variable,
-                           reasons)};
+    const char *reason = dlerror();
+    reasons.push_back(reason ? reason : name);
+  }
+  return Error{ErrorCode::NotFound, fmt::format("{}", fmt::join(reasons, "\n  "))};
 }
 
-bool isLoaded(std::span<const char *const> names) {
-  return std::any_of(names.begin(), names.end(), [](const char *name) {
-    void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+Result<SharedLibrary> SharedLibrary::open(std::span<const std::string> names) {
+  return openWith(names, 0);
+}
+
+Result<SharedLibrary> SharedLibrary::openRocm(const std::string &file, Variable variable,
+                                              std::span<const std::string> candidates) {
+  std::vector<std::string> names(candidates.begin(), candidates.end());
+  const auto value = environment(variable);
+  const bool fromVariable = file.empty() && value;
+  if (!file.empty() || fromVariable)
+    names = {fromVariable ? *value : file};
+  if (auto present = openWith(names, RTLD_NOLOAD))
+    return present;
+  auto library = openWith(names, 0);
+  if (library)
+    return library;
+  return Error{
+      ErrorCode::NotFound,
+      fmt::format("no library of {}{}; install ROCm, or set {} to the library's path:\n  {}",
+                  fmt::join(names, ", "),
+                  fromVariable ? fmt::format(" (from {})", nameOf(variable)) : "", nameOf(variable),
+                  library.error().message)};
+}
+
+bool isLoaded(std::span<const std::string> names) {
+  return std::any_of(names.begin(), names.end(), [](const std::string &name) {
+    void *handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     return handle && dlclose(handle) == 0;
   });
 }

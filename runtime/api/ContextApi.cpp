@@ -44,6 +44,15 @@ attune_status createContext(const attune_context_options &wanted, attune_context
                 "attune_context_options.sim_threads: must be 0 or more, got " +
                     std::to_string(wanted.sim_threads));
   options->simThreads = wanted.sim_threads;
+  if (wanted.compile_in_child)
+    options->compiler.where = CompileWhere::Child;
+  if (wanted.compile_timeout < 0 || wanted.compile_timeout > mostCompileSeconds)
+    return fail(ATTUNE_INVALID_ARGUMENT, "attune_context_options.compile_timeout: must be 0 to " +
+                                             std::to_string(mostCompileSeconds) +
+                                             " (seconds), got " +
+                                             std::to_string(wanted.compile_timeout));
+  if (wanted.compile_timeout)
+    options->compiler.childTime = std::chrono::seconds(wanted.compile_timeout);
   if (wanted.warn)
     options->cache.warn = [warn = wanted.warn, data = wanted.warn_data](const std::string &text) {
       warn(data, text.c_str());
@@ -98,7 +107,7 @@ using namespace attune::api;
 const char *attune_last_error(void) { return lastError.c_str(); }
 
 const char *attune_status_name(attune_status status) {
-  switch (status) {
+  switch (int(status)) {
   case ATTUNE_OK:
     return "ok";
   case ATTUNE_INVALID_SPEC:

@@ -1,6 +1,6 @@
 // Finds libcurl and its functions.
 #include "runtime/cache/Curl.h"
-#include <dlfcn.h>
+#include "runtime/abi/SharedLibrary.h"
 #include <fmt/format.h>
 
 namespace attune::cache {
@@ -8,18 +8,16 @@ namespace attune::cache {
 namespace {
 
 /// One interface since 2006, under the names that distributions give its TLS libraries.
-constexpr const char *libraries[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+const std::string libraries[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 
 Result<Curl> load() {
-  void *library = nullptr;
-  for (const char *name : libraries)
-    if (!library)
-      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  auto library = SharedLibrary::open(libraries);
   if (!library)
-    return Error{ErrorCode::NotFound, fmt::format("libcurl cannot be loaded: {}", dlerror())};
+    return Error{ErrorCode::NotFound,
+                 fmt::format("libcurl cannot be loaded: {}", library.error().message)};
   Curl curl;
 #define CURL_FUNCTION(name)                                                                        \
-  curl.name = reinterpret_cast<decltype(curl.name)>(dlsym(library, "curl_" #name));                \
+  curl.name = library->function<decltype(curl.name)>("curl_" #name);                               \
   if (!curl.name)                                                                                  \
     return Error{ErrorCode::NotFound,                                                              \
                  "libcurl has no curl_" #name "; version 7.68 or later is needed"};

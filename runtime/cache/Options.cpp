@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <system_error>
@@ -12,22 +11,6 @@
 namespace attune::cache {
 
 namespace {
-
-/// The names of the table, so that a misspelt one does not compile.
-#define CACHE_VARIABLE(name, values, initial, help) constexpr const char *name = #name;
-#include "runtime/cache/Environment.def"
-
-std::string valuesOf(std::string_view name) {
-  for (const Variable &variable : variables())
-    if (variable.name == name)
-      return std::string(variable.values);
-  return "";
-}
-
-Error illegal(const char *name, const std::string &value) {
-  return Error{ErrorCode::InvalidArgument,
-               fmt::format("{}={}: legal values are {}", name, value, valuesOf(name))};
-}
 
 /// Other people can write to /tmp, and what lies in a cache runs: the directory has to be ours
 /// alone, whoever made it.
@@ -43,16 +26,16 @@ void chooseDirectory(const Environment &get, Options &options) {
   auto isUsable = [](const std::optional<std::string> &path) {
     return path && path->starts_with('/') && path->find_first_not_of('/') != std::string::npos;
   };
-  if (auto xdg = get("XDG_CACHE_HOME"); isUsable(xdg)) {
+  if (auto xdg = get(Variable::XDG_CACHE_HOME); isUsable(xdg)) {
     options.directory = *xdg + "/attune";
     return;
   }
-  const auto home = get("HOME");
+  const auto home = get(Variable::HOME);
   if (isUsable(home)) {
     options.directory = *home + "/.cache/attune";
     return;
   }
-  const auto temporary = get("TMPDIR");
+  const auto temporary = get(Variable::TMPDIR);
   const std::string path =
       fmt::format("{}/attune-{}", isUsable(temporary) ? *temporary : "/tmp", geteuid());
   const std::string trouble =
@@ -61,11 +44,11 @@ void chooseDirectory(const Environment &get, Options &options) {
     options.directory = path;
     options.startWarning =
         fmt::format("{}: kernels are cached in {}; set {} to keep them elsewhere", trouble, path,
-                    ATTUNE_CACHE_DIR);
+                    nameOf(Variable::ATTUNE_CACHE_DIR));
   } else
     options.startWarning = fmt::format(
         "{} and {} is not a directory of ours alone: kernels are cached in memory only; set {}",
-        trouble, path, ATTUNE_CACHE_DIR);
+        trouble, path, nameOf(Variable::ATTUNE_CACHE_DIR));
 }
 
 std::string absolute(const std::string &path) {
@@ -94,30 +77,26 @@ bool isStoreUrl(const std::string &url) {
 }
 
 Result<void> readRemote(const Environment &get, RemoteOptions &remote) {
-  const auto url = get(ATTUNE_CACHE_URL);
+  const auto url = get(Variable::ATTUNE_CACHE_URL);
   if (!url)
     return {};
   if (!isStoreUrl(*url))
-    return illegal(ATTUNE_CACHE_URL, withoutPassword(*url));
+    return illegalValue(Variable::ATTUNE_CACHE_URL, withoutPassword(*url));
   remote.url = url->substr(0, url->find_last_not_of('/') + 1);
-  remote.caFile = get(ATTUNE_CACHE_URL_CA).value_or("");
-  remote.token = get(ATTUNE_CACHE_URL_TOKEN).value_or("");
+  remote.caFile = get(Variable::ATTUNE_CACHE_URL_CA).value_or("");
+  remote.token = get(Variable::ATTUNE_CACHE_URL_TOKEN).value_or("");
   if (!std::all_of(remote.token.begin(), remote.token.end(),
                    [](char c) { return c > ' ' && c < 127; }))
-    return illegal(ATTUNE_CACHE_URL_TOKEN, "...");
-  if (auto mode = get(ATTUNE_CACHE_URL_MODE)) {
+    return illegalValue(Variable::ATTUNE_CACHE_URL_TOKEN, "...");
+  if (auto mode = get(Variable::ATTUNE_CACHE_URL_MODE)) {
     remote.mayWrite = *mode == "readwrite";
     if (!remote.mayWrite && *mode != "read")
-      return illegal(ATTUNE_CACHE_URL_MODE, *mode);
+      return illegalValue(Variable::ATTUNE_CACHE_URL_MODE, *mode);
   }
-  if (auto timeout = get(ATTUNE_CACHE_URL_TIMEOUT)) {
-    int value = 0;
-    const char *last = timeout->data() + timeout->size();
-    auto [end, failed] = std::from_chars(timeout->data(), last, value);
-    if (failed != std::errc() || end != last || value < 1 || value > 600'000)
-      return illegal(ATTUNE_CACHE_URL_TIMEOUT, *timeout);
-    remote.timeout = std::chrono::milliseconds(value);
-  }
+  const auto timeout = numberFrom(get, Variable::ATTUNE_CACHE_URL_TIMEOUT, 1, 600'000, 2000);
+  if (!timeout)
+    return timeout.error();
+  remote.timeout = std::chrono::milliseconds(*timeout);
   return {};
 }
 
@@ -129,21 +108,6 @@ std::string withoutPassword(const std::string &url) {
   const size_t user = url.rfind('@', url.find('/', host));
   return user == std::string::npos || user < host ? url
                                                   : url.substr(0, host) + url.substr(user + 1);
-}
-
-const std::vector<Variable> &variables() {
-  static const std::vector<Variable> table = {
-#define CACHE_VARIABLE(name, values, initial, help) {#name, values, initial, help},
-#include "runtime/cache/Environment.def"
-  };
-  return table;
-}
-
-Environment processEnvironment() {
-  return [](const char *name) -> std::optional<std::string> {
-    const char *value = std::getenv(name);
-    return value ? std::optional<std::string>(value) : std::nullopt;
-  };
 }
 
 Result<uint64_t> parseBytes(std::string_view text) {
@@ -160,38 +124,34 @@ Result<uint64_t> parseBytes(std::string_view text) {
   return value << (10 * power);
 }
 
-Result<Options> optionsFromEnvironment(const Environment &environment) {
-  Environment get = [&](const char *name) {
-    auto value = environment(name);
-    return value && value->empty() ? std::nullopt : value;
-  };
+Result<Options> optionsFromEnvironment(const Environment &get) {
   Options options;
-  if (auto mode = get(ATTUNE_CACHE)) {
+  if (auto mode = get(Variable::ATTUNE_CACHE)) {
     if (*mode == "readonly")
       options.mode = Mode::ReadOnly;
     else if (*mode == "off")
       options.mode = Mode::Off;
     else if (*mode != "on")
-      return illegal(ATTUNE_CACHE, *mode);
+      return illegalValue(Variable::ATTUNE_CACHE, *mode);
   }
-  if (auto limit = get(ATTUNE_CACHE_LIMIT)) {
+  if (auto limit = get(Variable::ATTUNE_CACHE_LIMIT)) {
     auto bytes = parseBytes(*limit);
     if (!bytes)
-      return illegal(ATTUNE_CACHE_LIMIT, *limit);
+      return illegalValue(Variable::ATTUNE_CACHE_LIMIT, *limit);
     options.limitBytes = *bytes;
   }
-  if (auto strict = get(ATTUNE_NO_JIT)) {
+  if (auto strict = get(Variable::ATTUNE_NO_JIT)) {
     if (*strict != "0" && *strict != "1")
-      return illegal(ATTUNE_NO_JIT, *strict);
+      return illegalValue(Variable::ATTUNE_NO_JIT, *strict);
     options.mayBuild = *strict == "0";
   }
   if (options.mode == Mode::Off)
     return options;
   if (auto read = readRemote(get, options.remote); !read)
     return read.error();
-  if (auto base = get(ATTUNE_CACHE_BASE))
+  if (auto base = get(Variable::ATTUNE_CACHE_BASE))
     splitList(*base, options.base);
-  if (auto directory = get(ATTUNE_CACHE_DIR))
+  if (auto directory = get(Variable::ATTUNE_CACHE_DIR))
     options.directory = absolute(*directory);
   else
     chooseDirectory(get, options);

@@ -1,6 +1,8 @@
 // What a cache is told: directories, limits, what it may do. optionsFromEnvironment() reads the
-// variables of Environment.def; a program may fill in the struct itself instead.
+// ATTUNE_CACHE variables of runtime/abi/Environment.def; a program may fill in the struct itself
+// instead.
 #pragma once
+#include "runtime/abi/Environment.h"
 #include "runtime/cache/FileOps.h"
 #include <chrono>
 #include <cstdint>
@@ -43,25 +45,15 @@ struct Options {
   FileHook fileHook;        ///< for tests
 };
 
-/// How a variable is read: getenv, or a map in tests.
-using Environment = std::function<std::optional<std::string>(const char *name)>;
-Environment processEnvironment();
-
 /// Without ATTUNE_CACHE_DIR the user's directory is $XDG_CACHE_HOME/attune, then
 /// $HOME/.cache/attune, then, with a warning, a private directory below $TMPDIR or /tmp, then none.
 /// Errors: InvalidArgument, naming the variable and its legal values.
-Result<Options> optionsFromEnvironment(const Environment & = processEnvironment());
+Result<Options> optionsFromEnvironment(const Environment & = environment);
 
 /// "1048576", "512M": a size in bytes. Errors: InvalidArgument.
 Result<uint64_t> parseBytes(std::string_view text);
 
 /// A URL as messages show it: without "user:password@".
 std::string withoutPassword(const std::string &url);
-
-/// One row of the table, for `--help` and the documentation's test.
-struct Variable {
-  std::string_view name, values, initial, help;
-};
-const std::vector<Variable> &variables();
 
 } // namespace attune::cache

@@ -1,9 +1,10 @@
 #include "runtime/comgr/Comgr.h"
 #include "runtime/abi/SharedLibrary.h"
-#include "runtime/comgr/Isolated.h"
+#include "runtime/process/Child.h"
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <sstream>
@@ -11,7 +12,7 @@
 namespace attune {
 namespace {
 
-constexpr const char *candidates[] = {"libamd_comgr.so.3", "libamd_comgr.so.2", "libamd_comgr.so"};
+const std::string candidates[] = {"libamd_comgr.so.3", "libamd_comgr.so.2", "libamd_comgr.so"};
 constexpr size_t oldestMajor = 2, newestMajor = 3;
 constexpr std::string_view isaPrefix = "amdgcn-amd-amdhsa--";
 
@@ -20,7 +21,38 @@ enum DataKind : int { Log = 5, Relocatable = 7, Executable = 8 };
 /// AMD_COMGR_ACTION_LINK_RELOCATABLE_TO_EXECUTABLE: comgr 3 dropped two actions before it.
 constexpr int linkAction(size_t major) { return major >= 3 ? 7 : 9; }
 
-constexpr std::chrono::seconds timeLimit{30}; ///< of one call; a link takes milliseconds
+const TimeLimit timeLimit{std::chrono::seconds(30), ""}; ///< of one call; a link takes milliseconds
+
+using Bytes = std::vector<uint8_t>;
+
+/// The answer of a child: a byte that says which of the two it is, then the bytes, or the error's
+/// code in another byte and its text.
+constexpr char answerBytes = 'b', answerError = 'e';
+
+std::string toAnswer(const Result<Bytes> &result) {
+  std::string text;
+  if (result)
+    text.append(1, answerBytes).append(result->begin(), result->end());
+  else
+    text.append(1, answerError).append(1, char(result.error().code)).append(result.error().message);
+  return text;
+}
+
+Result<Bytes> fromAnswer(const std::string &text) {
+  if (text[0] == answerError)
+    return Error{ErrorCode(text[1]), text.substr(2)};
+  return Bytes(text.begin() + 1, text.end());
+}
+
+/// What `work` returns, from a child: given a damaged object comgr may crash.
+Result<Bytes> isolated(const std::string &what, const std::function<Result<Bytes>()> &work) {
+  Result<Child> child = Child::fork([&] { return toAnswer(work()); });
+  Result<std::string> answer =
+      child ? callChild(std::move(*child), "", timeLimit) : Result<std::string>(child.error());
+  if (!answer)
+    return Error{ErrorCode::Device, fmt::format("{} {}", what, answer.error().message)};
+  return fromAnswer(*answer);
+}
 
 /// One kernel a line: the numbers, then the name.
 Bytes toBytes(const std::vector<KernelMetadata> &kernels) {
@@ -160,14 +192,14 @@ private:
 };
 
 Result<Comgr> Comgr::open(const std::string &file) {
-  auto library = SharedLibrary::open(file, "ATTUNE_COMGR_LIBRARY", candidates);
+  auto library = SharedLibrary::openRocm(file, Variable::ATTUNE_COMGR_LIBRARY, candidates);
   if (!library)
     return library.error();
   auto api = std::make_shared<Api>();
   api->library = library->path();
   std::string missing;
 #define COMGR_FUNCTION(NAME, RESULT, PARAMETERS)                                                   \
-  api->NAME = reinterpret_cast<RESULT(*) PARAMETERS>(library->symbol("amd_comgr_" #NAME));         \
+  api->NAME = library->function<RESULT(*) PARAMETERS>("amd_comgr_" #NAME);                         \
   if (!api->NAME)                                                                                  \
     missing += " amd_comgr_" #NAME;
 #include "runtime/comgr/ComgrApi.def"
@@ -235,8 +267,8 @@ Result<std::vector<uint8_t>> Comgr::link(std::span<const uint8_t> relocatable) c
   if (target->linked)
     return Error{ErrorCode::InvalidArgument, "code object: it is linked already"};
   std::lock_guard lock(comgrMutex());
-  return runIsolated(fmt::format("{} linking for {}", name(), target->id.text()), timeLimit,
-                     [&] { return linkHere(relocatable, target->id); });
+  return isolated(fmt::format("{} linking for {}", name(), target->id.text()),
+                  [&] { return linkHere(relocatable, target->id); });
 }
 
 Result<std::vector<uint8_t>> Comgr::linkHere(std::span<const uint8_t> relocatable,
@@ -268,7 +300,7 @@ Result<std::vector<KernelMetadata>> Comgr::kernels(std::span<const uint8_t> code
   if (!target)
     return target.error();
   std::lock_guard lock(comgrMutex());
-  auto read = runIsolated(name() + " reading metadata", timeLimit, [&]() -> Result<Bytes> {
+  auto read = isolated(name() + " reading metadata", [&]() -> Result<Bytes> {
     auto kernels = kernelsHere(codeObject, target->linked);
     return kernels ? Result<Bytes>(toBytes(*kernels)) : kernels.error();
   });

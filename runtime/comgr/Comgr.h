@@ -5,7 +5,7 @@
 //   if (comgr && comgr->knows("gfx950")) executable = comgr->link(relocatable);
 //
 // comgr knows the chips of its release and no later ones: asked for another, it is not tried.
-// Given a damaged object it may crash, so it works in a child process (Isolated.h): a few
+// Given a damaged object it may crash, so it works in a child process (runtime/process): a few
 // milliseconds a call, which compiling has time for.
 //
 // Thread safety: any thread; calls follow one another, as LLVM's linker has state of its own.

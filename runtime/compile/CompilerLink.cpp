@@ -1,10 +1,7 @@
 #include "runtime/compile/CompilerLink.h"
 #include "runtime/abi/SharedLibrary.h"
-#include "runtime/compile/ChildProcess.h"
 #include "runtime/compile/ElfNotes.h"
-#include <charconv>
-#include <cstdlib>
-#include <dlfcn.h>
+#include "runtime/process/Child.h"
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,15 +13,6 @@ namespace fs = std::filesystem;
 
 constexpr auto libraryName = "libattune-compiler.so", workerName = "attune-compile-worker",
                entryName = "attune_compile_v1";
-
-std::string variable(const char *name) {
-  const char *value = std::getenv(name);
-  return value ? value : "";
-}
-
-Error badVariable(const char *name, const std::string &value, const char *legal) {
-  return {ErrorCode::InvalidArgument, fmt::format("{}={}: must be {}", name, value, legal)};
-}
 
 /// What libattune-compiler says of itself in its note: "llvm VERSION", then a path of each library
 /// that it was linked with, a line each.
@@ -59,29 +47,44 @@ Result<CompilerIdentity> identityOf(const std::string &library) {
   return Error{ErrorCode::Io, fmt::format("{}: is no compiler of attune", library)};
 }
 
+/// A file of the installation: in `folder` if that is not empty, beside this code, or in lib/.
+Result<std::string> findBeside(const std::string &folder, const char *file, const char *what) {
+  const fs::path own = folderOfCode(reinterpret_cast<const void *>(&identityOf));
+  std::vector<std::string> places;
+  if (!folder.empty())
+    places.push_back(fs::path(folder) / file);
+  for (const char *way : {"", "../lib", "../../lib"}) // the last: of a build's tools/attune
+    places.push_back(own / way / file);
+  std::error_code ignored;
+  for (const std::string &place : places)
+    if (fs::exists(place, ignored))
+      return place;
+  return Error{ErrorCode::NotFound,
+               fmt::format("there is no {}: looked for {}; install attune-compiler or set {}", what,
+                           fmt::join(places, ", "), nameOf(Variable::ATTUNE_COMPILER))};
+}
+
 } // namespace
 
-Result<CompilerOptions> compilerOptionsFromEnvironment() {
+Result<CompilerOptions> compilerOptionsFromEnvironment(const Environment &get) {
   CompilerOptions options;
-  options.library = variable("ATTUNE_COMPILER");
-  if (std::string where = variable("ATTUNE_COMPILE"); where == "child")
-    options.where = CompileWhere::Child;
-  else if (!where.empty() && where != "process")
-    return badVariable("ATTUNE_COMPILE", where, "process or child");
-  if (std::string limit = variable("ATTUNE_COMPILE_MEMORY"); !limit.empty()) {
-    auto [end, failed] =
-        std::from_chars(limit.data(), limit.data() + limit.size(), options.childMemoryBytes);
-    if (failed != std::errc() || end != limit.data() + limit.size() ||
-        options.childMemoryBytes > (uint64_t(1) << 24))
-      return badVariable("ATTUNE_COMPILE_MEMORY", limit, "a number of MiB up to 16777216");
-    options.childMemoryBytes <<= 20;
+  options.library = get(Variable::ATTUNE_COMPILER).value_or("");
+  if (auto where = get(Variable::ATTUNE_COMPILE)) {
+    if (*where != "child" && *where != "process")
+      return illegalValue(Variable::ATTUNE_COMPILE, *where);
+    options.where = *where == "child" ? CompileWhere::Child : CompileWhere::InProcess;
   }
-  if (std::string id = variable("ATTUNE_COMPILER_ID"); !id.empty()) {
-    const size_t colon = id.find(':');
-    if (colon == 0 || colon == std::string::npos || colon + 1 == id.size())
-      return badVariable("ATTUNE_COMPILER_ID", id,
-                         "COMPILER:LLVM, two fields of a key (attune cache show)");
-    options.identity = CompilerIdentity{id.substr(0, colon), id.substr(colon + 1)};
+  const auto memory = numberFrom(get, Variable::ATTUNE_COMPILE_MEMORY, 1, uint64_t(1) << 24, 0);
+  const auto time = numberFrom(get, Variable::ATTUNE_COMPILE_TIMEOUT, 1, mostCompileSeconds, 600);
+  if (!memory || !time)
+    return memory ? time.error() : memory.error();
+  options.childMemoryBytes = *memory << 20;
+  options.childTime = std::chrono::seconds(*time);
+  if (auto id = get(Variable::ATTUNE_COMPILER_ID)) {
+    const size_t colon = id->find(':');
+    if (colon == 0 || colon == std::string::npos || colon + 1 == id->size())
+      return illegalValue(Variable::ATTUNE_COMPILER_ID, *id);
+    options.identity = CompilerIdentity{id->substr(0, colon), id->substr(colon + 1)};
   }
   return options;
 }
@@ -90,24 +93,13 @@ CompilerLink::CompilerLink(CompilerOptions options)
     : options_(std::move(options)), identity_(options_.identity) {}
 
 Result<std::string> CompilerLink::libraryPath() const {
-  if (!options_.library.empty()) {
-    if (fs::exists(options_.library))
-      return options_.library;
-    return Error{ErrorCode::NotFound, fmt::format("ATTUNE_COMPILER={}: there is no such file; it "
-                                                  "must be the path of {}",
-                                                  options_.library, libraryName)};
-  }
-  const fs::path own = folderOfCode(reinterpret_cast<const void *>(&variable));
-  const std::vector<std::string> places{own / libraryName, own / "../lib" / libraryName,
-                                        own / "../../lib" / libraryName}; // a build's tools/attune
-  std::error_code ignored;
-  for (const std::string &place : places)
-    if (fs::exists(place, ignored))
-      return place;
+  if (options_.library.empty())
+    return findBeside("", libraryName, "compiler");
+  if (fs::exists(options_.library))
+    return options_.library;
   return Error{ErrorCode::NotFound,
-               fmt::format("there is no compiler: looked for {}; install attune-compiler or set "
-                           "ATTUNE_COMPILER",
-                           fmt::join(places, ", "))};
+               fmt::format("{}={}: there is no such file; it must be the path of {}",
+                           nameOf(Variable::ATTUNE_COMPILER), options_.library, libraryName)};
 }
 
 Result<CompilerIdentity> CompilerLink::identity() {
@@ -130,11 +122,11 @@ Result<attune_compile_function> CompilerLink::load() {
   Result<std::string> library = libraryPath();
   if (!library)
     return library.error();
-  // Local, so that a process may hold another LLVM; never closed, since LLVM keeps globals.
-  void *handle = dlopen(library->c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle)
-    return Error{ErrorCode::NotFound, fmt::format("the compiler cannot be loaded: {}", dlerror())};
-  compile_ = reinterpret_cast<attune_compile_function>(dlsym(handle, entryName));
+  auto opened = SharedLibrary::open({&*library, 1});
+  if (!opened)
+    return Error{ErrorCode::NotFound,
+                 fmt::format("the compiler cannot be loaded: {}", opened.error().message)};
+  compile_ = opened->function<attune_compile_function>(entryName);
   if (!compile_)
     return Error{ErrorCode::Unsupported,
                  fmt::format("{}: is of another version: it has no {}", *library, entryName)};
@@ -158,21 +150,33 @@ Result<KernelImage> CompilerLink::compile(const CompileRequest &request) {
   return decodeReply(reply);
 }
 
-Result<KernelImage> CompilerLink::compileInChild(const CompileRequest &request) const {
+Result<std::vector<std::string>> CompilerLink::workerCommand() const {
   Result<std::string> library = libraryPath();
   if (!library)
     return library.error();
-  const fs::path worker = fs::path(*library).parent_path() / workerName;
-  ChildCall call{.program = worker,
-                 .arguments = {std::to_string(options_.childMemoryBytes)},
-                 .input = encodeRequest(request)};
-  Result<std::string> reply = callChild(call);
-  if (!reply)
-    return Error{reply.error().code,
-                 fmt::format("compiling {}: {}",
-                             request.fileName.empty() ? "a spec" : request.fileName,
-                             reply.error().message)};
-  return decodeReply(*reply);
+  const fs::path path = fs::absolute(*library);
+  Result<std::string> worker = findBeside(path.parent_path(), workerName, workerName);
+  if (!worker)
+    return worker.error();
+  return std::vector<std::string>{*worker, path, std::to_string(options_.childMemoryBytes)};
+}
+
+Result<KernelImage> CompilerLink::compileInChild(const CompileRequest &request) const {
+  auto command = workerCommand();
+  if (!command)
+    return command.error();
+  Result<Child> child = Child::start(*command);
+  const TimeLimit limit{options_.childTime,
+                        fmt::format("{} (or attune_context_options.compile_timeout)",
+                                    nameOf(Variable::ATTUNE_COMPILE_TIMEOUT))};
+  Result<std::string> reply = child ? callChild(std::move(*child), encodeRequest(request), limit)
+                                    : Result<std::string>(child.error());
+  if (reply)
+    return decodeReply(*reply);
+  return Error{reply.error().code,
+               fmt::format("compiling {}: {}{}",
+                           request.fileName.empty() ? "a spec" : request.fileName,
+                           child ? "the compiler's process " : "", reply.error().message)};
 }
 
 } // namespace attune

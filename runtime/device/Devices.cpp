@@ -1,9 +1,9 @@
 #include "runtime/device/Devices.h"
+#include "runtime/abi/Environment.h"
 #include "runtime/device/HipApi.h"
 #include "runtime/device/HipDevice.h"
 #include "runtime/device/SimDevice.h"
 #include <charconv>
-#include <cstdlib>
 #include <fmt/format.h>
 
 namespace attune {
@@ -12,9 +12,10 @@ namespace {
 constexpr std::string_view hipPrefix = "hip:";
 
 Error unknownName(std::string_view name, bool fromVariable) {
+  if (fromVariable)
+    return illegalValue(Variable::ATTUNE_DEVICE, name);
   return {ErrorCode::InvalidArgument,
-          fmt::format("{}\"{}\" names no device; legal are sim, hip, hip:N and auto",
-                      fromVariable ? "ATTUNE_DEVICE: " : "", name)};
+          fmt::format("\"{}\" names no device; legal are sim, hip, hip:N and auto", name)};
 }
 
 /// The number of "hip:N".
@@ -44,10 +45,10 @@ const TargetId &simTarget() {
 
 Result<std::unique_ptr<Device>> openDevice(std::string_view name,
                                            const sim::RunOptions &simulator) {
-  const char *variable = std::getenv("ATTUNE_DEVICE");
-  bool fromVariable = name.empty() && variable && *variable;
+  const auto variable = environment(Variable::ATTUNE_DEVICE);
+  const bool fromVariable = name.empty() && variable;
   if (fromVariable)
-    name = variable;
+    name = *variable;
   if (name.empty() || name == "auto")
     return openBest(simulator);
   if (name == "sim")
@@ -69,14 +70,6 @@ DeviceList listDevices() {
   list.devices.push_back(
       {.name = "sim", .target = simTarget(), .product = "Attune's simulator of gfx950"});
   return list;
-}
-
-const std::vector<DeviceVariable> &deviceVariables() {
-  static const std::vector<DeviceVariable> rows = {
-#define DEVICE_VARIABLE(NAME, VALUES, INITIAL, HELP) {#NAME, VALUES, INITIAL, HELP},
-#include "runtime/device/Environment.def"
-  };
-  return rows;
 }
 
 } // namespace attune

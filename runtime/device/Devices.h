@@ -24,10 +24,4 @@ struct DeviceList {
 };
 DeviceList listDevices();
 
-/// One row of the table of environment variables, for `--help` and the documentation's test.
-struct DeviceVariable {
-  std::string_view name, values, initial, help;
-};
-const std::vector<DeviceVariable> &deviceVariables();
-
 } // namespace attune

@@ -1,7 +1,6 @@
 #include "runtime/device/HipApi.h"
 #include "runtime/abi/SharedLibrary.h"
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,9 +8,9 @@
 namespace attune {
 namespace {
 
-constexpr const char *candidates[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-                                      "libamdhip64.so"};
-constexpr auto libraryVariable = "ATTUNE_HIP_LIBRARY", driverFile = "/dev/kfd";
+const std::string candidates[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                                  "libamdhip64.so"};
+constexpr auto driverFile = "/dev/kfd";
 constexpr int oldestMajor = 5, newestMajor = 7;
 constexpr int errorNoDevice = 100;
 
@@ -37,9 +36,9 @@ Result<size_t> readProperties(const HipApi &hip, int ordinal, Properties &out) {
 
 /// Why a machine may have no GPU for HIP to see.
 std::string hintsOfNoDevice() {
-  for (const char *variable : {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
-    if (const char *value = std::getenv(variable))
-      return fmt::format("{} is \"{}\"", variable, value);
+  for (Variable variable : {Variable::HIP_VISIBLE_DEVICES, Variable::ROCR_VISIBLE_DEVICES})
+    if (auto value = environmentOrEmpty(variable))
+      return fmt::format("{} is \"{}\"", nameOf(variable), *value);
   if (access(driverFile, F_OK) != 0)
     return "there is no /dev/kfd, so the amdgpu driver is not loaded or, in a container, its "
            "devices are not passed in";
@@ -51,11 +50,11 @@ std::string hintsOfNoDevice() {
 Result<void> resolve(HipApi &hip, const SharedLibrary &library) {
   std::string missing;
 #define HIP_FUNCTION(NAME, RESULT, PARAMETERS)                                                     \
-  hip.NAME = reinterpret_cast<RESULT(*) PARAMETERS>(library.symbol(#NAME));                        \
+  hip.NAME = library.function<RESULT(*) PARAMETERS>(#NAME);                                        \
   if (!hip.NAME)                                                                                   \
     missing += " " #NAME;
 #define HIP_OPTIONAL(NAME, RESULT, PARAMETERS)                                                     \
-  hip.NAME = reinterpret_cast<RESULT(*) PARAMETERS>(library.symbol(#NAME));
+  hip.NAME = library.function<RESULT(*) PARAMETERS>(#NAME);
 #include "runtime/device/HipApi.def"
   if (!hip.hipGetDeviceProperties && !hip.hipGetDevicePropertiesR0600)
     missing += " hipGetDeviceProperties";
@@ -109,12 +108,12 @@ std::string HipApi::productName(int ordinal) const {
 }
 
 bool hipIsPlausible() {
-  const char *named = std::getenv(libraryVariable);
-  return (named && *named) || access(driverFile, F_OK) == 0 || isLoaded(candidates);
+  return environment(Variable::ATTUNE_HIP_LIBRARY) || access(driverFile, F_OK) == 0 ||
+         isLoaded(candidates);
 }
 
 Result<std::shared_ptr<const HipApi>> openHip(const std::string &file) {
-  auto library = SharedLibrary::open(file, libraryVariable, candidates);
+  auto library = SharedLibrary::openRocm(file, Variable::ATTUNE_HIP_LIBRARY, candidates);
   if (!library)
     return library.error();
   auto hip = std::make_shared<HipApi>();

@@ -2,7 +2,6 @@
 // simulator and by nobody else, so that a server with GPUs carries none of it (docs/adr/013).
 #include "runtime/abi/SharedLibrary.h"
 #include "runtime/device/SimDevice.h"
-#include <dlfcn.h>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -21,16 +20,16 @@ std::string libraryPath() {
 } // namespace
 
 Result<std::unique_ptr<Device>> openSimDevice(const sim::RunOptions &options) {
-  // Never closed: devices of it may live as long as the process.
-  void *library = dlopen(libraryPath().c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::string path = libraryPath();
+  auto library = SharedLibrary::open({&path, 1});
   if (!library)
-    return Error{
-        ErrorCode::NotFound,
-        fmt::format("the simulator cannot be loaded: {}; it belongs beside libattune", dlerror())};
-  const auto open = reinterpret_cast<Entry>(dlsym(library, entryName));
+    return Error{ErrorCode::NotFound,
+                 fmt::format("the simulator cannot be loaded: {}; it belongs beside libattune",
+                             library.error().message)};
+  const auto open = library->function<Entry>(entryName);
   if (!open)
     return Error{ErrorCode::Unsupported,
-                 fmt::format("{}: is of another version: it has no {}", libraryPath(), entryName)};
+                 fmt::format("{}: is of another version: it has no {}", path, entryName)};
   return std::unique_ptr<Device>(open(&options));
 }
 

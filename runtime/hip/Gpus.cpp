@@ -1,27 +1,18 @@
 #include "runtime/hip/Gpus.h"
+#include "runtime/abi/Environment.h"
 #include "runtime/hip/Runtime.h"
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <fmt/format.h>
 
 namespace attune::hip {
 namespace {
 
-constexpr const char *variable = "ATTUNE_HIP_DEVICES";
 constexpr int mostDevices = 16;
 
 int devicesAsked() {
-  const char *value = std::getenv(variable);
-  if (!value || !*value)
-    return 1;
-  int count = 0;
-  const char *end = value + std::strlen(value);
-  auto parsed = std::from_chars(value, end, count);
-  if (parsed.ec == std::errc() && parsed.ptr == end && count >= 1 && count <= mostDevices)
-    return count;
-  say("hipInit", fmt::format("{} is \"{}\", legal are 1 to {}; one device it is", variable, value,
-                             mostDevices));
+  const auto count = numberFrom(environment, Variable::ATTUNE_HIP_DEVICES, 1, mostDevices, 1);
+  if (count)
+    return int(*count);
+  say("hipInit", count.error().message + "; one device it is");
   return 1;
 }
 

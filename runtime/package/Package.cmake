@@ -10,8 +10,6 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# The worker needs libattune-compiler, which is in its own package.
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib)
 set(CPACK_COMPONENTS_ALL attune attune-dev)
 if(TARGET attune_compiler_library)
   list(APPEND CPACK_COMPONENTS_ALL attune-compiler)

@@ -3,71 +3,16 @@
 #include "runtime/launch/HostRun.h"
 #include "runtime/launch/Attention.h"
 #include "tests/runtime/Kernels.h"
+#include "tests/support/FakeDevice.h"
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
-#include <functional>
-#include <memory>
-#include <set>
 
 using namespace attune;
+using attune::testing::FakeDevice;
 using Catch::Contains;
 
 namespace {
-
-/// Memory on the host and a kernel that is a function of its argument bytes.
-class FakeDevice : public Device {
-public:
-  std::function<void(const std::vector<uint8_t> &kernarg)> body = [](const auto &) {};
-  std::map<DevicePtr, std::unique_ptr<uint8_t[]>> memory;
-  std::set<ModuleHandle> modules;
-  std::string kernelName = testing::sidecar(Storage::Dense).kernel.name;
-  int launches = 0, allocations = 0;
-  int failAllocation = -1; ///< which allocation fails
-  bool failLaunch = false;
-
-  std::string name() const override { return "fake"; }
-  std::string arch() const override { return "gfx950"; }
-  Result<DevicePtr> alloc(uint64_t bytes) override {
-    if (allocations++ == failAllocation)
-      return Error{ErrorCode::Device, "out of memory"};
-    std::unique_ptr<uint8_t[]> block(new uint8_t[bytes + 16]);
-    DevicePtr p = (reinterpret_cast<DevicePtr>(block.get()) + 15) / 16 * 16;
-    memory[p] = std::move(block);
-    return p;
-  }
-  void free(DevicePtr p) override { REQUIRE(memory.erase(p) == 1); }
-  Result<void> copyIn(DevicePtr to, const void *from, uint64_t bytes) override {
-    std::memcpy(reinterpret_cast<void *>(to), from, bytes);
-    return {};
-  }
-  Result<void> copyOut(void *to, DevicePtr from, uint64_t bytes) override {
-    std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
-    return {};
-  }
-  Result<ModuleHandle> load(std::span<const uint8_t> code) override {
-    if (code.empty())
-      return Error{ErrorCode::InvalidArgument, "no code"};
-    return *modules.insert(modules.size() + 1).first;
-  }
-  void unload(ModuleHandle m) override { REQUIRE(modules.erase(m) == 1); }
-  Result<KernelHandle> kernel(ModuleHandle m, const std::string &name) override {
-    REQUIRE(modules.contains(m));
-    if (name != kernelName)
-      return Error{ErrorCode::NotFound, "the code object has no kernel \"" + name + "\""};
-    return m + 100;
-  }
-  Result<void> launch(KernelHandle k, const LaunchDims &, std::span<const uint8_t> kernarg,
-                      void *) override {
-    REQUIRE(modules.contains(k - 100));
-    ++launches;
-    if (failLaunch)
-      return Error{ErrorCode::SimFault, "stopped"};
-    body({kernarg.begin(), kernarg.end()});
-    return {};
-  }
-  Result<void> synchronize(void *) override { return {}; }
-};
 
 template <class T>
 T argument(const Sidecar &s, const std::vector<uint8_t> &kernarg, std::string_view name) {
@@ -135,9 +80,9 @@ TEST_CASE("Values go in, results come back, and all memory is freed") {
     CHECK(result->out.get({0, 0, 0, 0}) == 7);
     CHECK(std::isnan(result->out.get({0, 0, 0, 1}))); // never written
     CHECK(result->lse->get({0, 0, 0}) == -INFINITY);
-    CHECK(device.memory.empty());
+    CHECK(device.buffers() == 0);
   }
-  CHECK(device.modules.empty());
+  CHECK(device.modules() == 0);
 }
 
 TEST_CASE("A view inside a padded buffer reaches the kernel at its own address") {
@@ -218,7 +163,7 @@ TEST_CASE("Nothing is launched for an empty call, nothing leaks on a failure") {
     device.allocations = 0;
     device.failAllocation = i;
     CHECK(kernel.run(denseCall(2, 3, 4)).error().message == "out of memory");
-    CHECK(device.memory.empty());
+    CHECK(device.buffers() == 0);
   }
   device.failAllocation = -1;
   device.failLaunch = true;
@@ -226,9 +171,9 @@ TEST_CASE("Nothing is launched for an empty call, nothing leaks on a failure") {
   HostCall wrong = denseCall(2, 3, 4);
   wrong.v = wrong.k;
   CHECK_THAT(kernel.run(wrong).error().message, Contains("v: dimension 3 (v_head_dim) must be 32"));
-  CHECK(device.memory.empty());
+  CHECK(device.buffers() == 0);
   CHECK_FALSE(LoadedKernel::load(device, {{}, anyKernel}));
   device.kernelName = "another";
   CHECK(LoadedKernel::load(device, {{1}, anyKernel}).error().code == ErrorCode::NotFound);
-  CHECK(device.modules.size() == 1); // the first kernel's alone
+  CHECK(device.modules() == 1); // the first kernel's alone
 }

@@ -1,13 +1,10 @@
 #include "tests/sim/coreHarness.h"
 #include "runtime/sim/strict/Strict.h"
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
-#include <unistd.h>
 
 namespace simtest {
 namespace fs = std::filesystem;
@@ -21,27 +18,8 @@ bool runCommand(const std::string &command) {
 }
 
 const std::string &scratchDir() {
-  struct Dir {
-    std::string path;
-    Dir() {
-      std::string pattern = (fs::temp_directory_path() / "attune-sim-XXXXXX").string();
-      path = mkdtemp(pattern.data()) ? pattern : ".";
-    }
-    ~Dir() {
-      std::error_code ignored;
-      if (path != ".")
-        fs::remove_all(path, ignored);
-    }
-  };
-  static const Dir dir;
-  return dir.path;
-}
-
-std::string readText(const std::string &path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  static const attune::testing::TempDir dir; // as long as the process
+  return dir.path();
 }
 
 std::string kernelPath(const std::string &file) {

@@ -3,6 +3,7 @@
 // tests/sim/kernels.
 #pragma once
 #include "runtime/sim/Simulator.h"
+#include "tests/support/TempDir.h"
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -17,7 +18,7 @@ using Bytes = std::vector<uint8_t>;
 bool runCommand(const std::string &command);
 /// A fresh directory that lives as long as the test process.
 const std::string &scratchDir();
-std::string readText(const std::string &path);
+using attune::testing::readText;
 std::string kernelPath(const std::string &file);
 
 /// Code object of OpenCL C or assembly in tests/sim/kernels; built once per process. Empty if the

@@ -66,11 +66,7 @@ struct AotCoverage {
   bool json = false;
 };
 
-/// A process of the build, started by it.
-struct AotWorker {};
-
-using AotArgs =
-    std::variant<AotBuild, AotMerge, AotShow, AotVerify, AotPlan, AotCoverage, AotWorker>;
+using AotArgs = std::variant<AotBuild, AotMerge, AotShow, AotVerify, AotPlan, AotCoverage>;
 
 int aotBuildCommand(const AotBuild &);
 int aotMergeCommand(const AotMerge &);
@@ -78,6 +74,5 @@ int aotShowCommand(const AotShow &);
 int aotVerifyCommand(const AotVerify &);
 int aotPlanCommand(const AotPlan &);
 int aotCoverageCommand(const AotCoverage &);
-int aotWorkerCommand();
 
 } // namespace attune::tool

@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace attune::tool {
 
@@ -35,8 +34,9 @@ Result<std::string> ownPath() {
 
 class Build {
 public:
-  Build(const AotBuild &args, std::vector<AotJob> jobs)
-      : args_(args), jobs_(std::move(jobs)), rows_(jobs_.size()), images_(jobs_.size()),
+  Build(const AotBuild &args, const CompilerOptions &compiler, std::vector<AotJob> jobs)
+      : args_(args), compiler_(compiler), jobs_(std::move(jobs)), rows_(jobs_.size()),
+        images_(jobs_.size()),
         work_(args.work.empty() ? args.output.path + ".work" : args.work, cache::FileOps()) {
     for (size_t i = 0; i < jobs_.size(); ++i) {
       rows_[i].label = jobs_[i].label;
@@ -57,14 +57,14 @@ public:
       }
     if (requests.empty())
       return {};
-    auto self = ownPath();
-    if (!self)
-      return self.error();
+    auto command = CompilerLink(compiler_).workerCommand();
+    if (!command)
+      return command.error();
     const uint64_t memory = args_.workerMiB << 20;
     const size_t workers = args_.jobs > 0 ? size_t(args_.jobs) : workersThatFit(memory);
     Progress progress("compiling kernels");
     size_t done = 0;
-    return runWorkers(requests, {{*self, "aot", "worker"}, workers, memory},
+    return runWorkers(requests, {*command, workers, memory, compiler_.childTime},
                       [&](size_t request, Result<std::string> reply) {
                         finish(numbers[request], std::move(reply));
                         progress.note(fmt::format("{} of {}, {} kept", ++done, requests.size(),
@@ -132,6 +132,7 @@ private:
   }
 
   const AotBuild &args_;
+  const CompilerOptions &compiler_;
   std::vector<AotJob> jobs_;
   std::vector<AotRow> rows_;
   std::vector<std::optional<KernelImage>> images_;
@@ -139,11 +140,8 @@ private:
   bool warned_ = false;
 };
 
-Result<std::vector<AotJob>> jobsOf(const AotBuild &args) {
-  auto options = compilerOptionsFromEnvironment();
-  if (!options)
-    return options.error();
-  auto identity = CompilerLink(*options).identity();
+Result<std::vector<AotJob>> jobsOf(const AotBuild &args, const CompilerOptions &compiler) {
+  auto identity = CompilerLink(compiler).identity();
   if (!identity)
     return identity.error();
   auto jobs = aotJobs(args, *identity);
@@ -175,14 +173,17 @@ int failAs(const AotBuild &args, const Error &error) {
 } // namespace
 
 int aotBuildCommand(const AotBuild &args) {
-  auto jobs = jobsOf(args);
+  const auto compiler = compilerOptionsFromEnvironment();
+  if (!compiler)
+    return failAs(args, compiler.error());
+  auto jobs = jobsOf(args, *compiler);
   if (!jobs)
     return failAs(args, jobs.error());
   if (args.output.form == AotForm::Ninja) {
     auto ok = emitNinja(args, *jobs);
     return ok ? exitOk : fail(ok.error());
   }
-  Build build(args, std::move(*jobs));
+  Build build(args, *compiler, std::move(*jobs));
   if (auto ok = build.run(); !ok)
     return failAs(args, ok.error());
   auto total = build.write();
@@ -190,23 +191,6 @@ int aotBuildCommand(const AotBuild &args) {
     return failAs(args, total.error());
   fmt::print("{}", args.json ? aotAsJson(build.rows(), *total) : aotAsText(build.rows(), *total));
   return build.exitCode();
-}
-
-int aotWorkerCommand() {
-  const int answers = dup(STDOUT_FILENO); // what a library prints must not get among them
-  dup2(STDERR_FILENO, STDOUT_FILENO);
-  auto options = compilerOptionsFromEnvironment();
-  if (!options)
-    return fail(options.error());
-  options->where = CompileWhere::InProcess; // this is the process of its own
-  CompilerLink compiler(*options);
-  while (auto frame = receiveFrame(STDIN_FILENO)) {
-    auto request = decodeRequest(*frame);
-    const auto image = request ? compiler.compile(*request) : Result<KernelImage>(request.error());
-    if (!sendFrame(answers, encodeReply(image)))
-      break;
-  }
-  return exitOk;
 }
 
 } // namespace attune::tool

@@ -121,7 +121,6 @@ AotOptions::AotOptions(CLI::App &root) : raw_(std::make_unique<Raw>()) {
   coverage->add_option("--arch", r.coverage.arch, "Chip")->required();
   coverage->add_option("BUNDLE", r.coverage.bundle)->required();
   coverage->add_flag("--json", r.coverage.json, "Print one JSON object");
-  r.app->add_subcommand("worker", "")->group(""); // not in the help: the build starts it
 }
 
 AotOptions::~AotOptions() = default;
@@ -138,8 +137,6 @@ AotArgs AotOptions::args() const {
     return raw_->plan;
   if (app.got_subcommand("coverage"))
     return raw_->coverage;
-  if (app.got_subcommand("worker"))
-    return AotWorker{};
   AotBuild build = raw_->build;
   need(!build.inputs.empty(), "INPUTS: lists of kernels (.toml) and specs (.attn)");
   need(!build.archs.empty(), "--arch: the chips to compile for");

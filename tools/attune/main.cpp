@@ -32,7 +32,6 @@ struct AotCommands {
   int operator()(const AotVerify &args) const { return aotVerifyCommand(args); }
   int operator()(const AotPlan &args) const { return aotPlanCommand(args); }
   int operator()(const AotCoverage &args) const { return aotCoverageCommand(args); }
-  int operator()(const AotWorker &) const { return aotWorkerCommand(); }
 };
 
 } // namespace

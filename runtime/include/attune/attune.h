@@ -62,7 +62,8 @@ typedef enum attune_status {
   ATTUNE_DEVICE = 6,           /* the device refused or failed */
   ATTUNE_SIM_FAULT = 7,        /* the simulator stopped a kernel */
   ATTUNE_INTERNAL = 8,         /* a bug of Attune */
-  ATTUNE_PENDING = 9           /* not an error: the kernel is still being compiled */
+  ATTUNE_PENDING = 9,          /* not an error: the kernel is still being compiled */
+  ATTUNE_STATUS_ANY = 0x7fffffff /* never returned: makes every int a value of the type */
 } attune_status;
 
 /* Of the last call in this thread that did not return ATTUNE_OK; "" before the first. Valid until
@@ -95,6 +96,12 @@ typedef struct attune_context_options {
    * from any thread; must not call back into attune. NULL: nobody is told. */
   void (*warn)(void *warn_data, const char *text);
   void *warn_data;
+  /* 1: compile in a child process, so that a crash of the compiler is an error of one call. 0: as
+   * the variable ATTUNE_COMPILE says. */
+  int32_t compile_in_child;
+  /* Seconds that a child may take for one kernel; then it is killed and the call is
+   * ATTUNE_INTERNAL. 0: as the variable ATTUNE_COMPILE_TIMEOUT says, else 600. */
+  int32_t compile_timeout;
 } attune_context_options;
 
 /* `options` may be NULL. Loads no compiler. */

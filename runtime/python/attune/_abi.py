@@ -22,7 +22,8 @@ WARN = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 
 class ContextOptions(Structure):
     _fields_ = [("size", c_size_t), ("device", c_char_p), ("cache_directory", c_char_p), ("no_jit", c_int32),
-                ("sim_threads", c_int32), ("warn", WARN), ("warn_data", c_void_p)]
+                ("sim_threads", c_int32), ("warn", WARN), ("warn_data", c_void_p), ("compile_in_child", c_int32),
+                ("compile_timeout", c_int32)]
 
 
 class Setting(Structure):

@@ -24,14 +24,18 @@ class Context:
     cache_directory: where kernels are kept; None: as docs/cache.md says.
     no_jit: never compile; a kernel that no cache and no bundle has is a NotFoundError.
     sim_threads: host threads of the simulator, 0: all.
+    compile_in_child: a crash of the compiler is then an error of one call; False: as ATTUNE_COMPILE says.
+    compile_timeout: seconds that such a child may take for one kernel; 0: as ATTUNE_COMPILE_TIMEOUT says, else 600.
     """
 
     def __init__(self, device: Optional[str] = None, *, cache_directory: Union[str, os.PathLike[str], None] = None,
-                 no_jit: bool = False, sim_threads: int = 0) -> None:
+                 no_jit: bool = False, sim_threads: int = 0, compile_in_child: bool = False,
+                 compile_timeout: int = 0) -> None:
         options = _abi.sized(_abi.ContextOptions)
         options.device = device.encode() if device else None
         options.cache_directory = os.fsencode(cache_directory) if cache_directory else None
         options.no_jit, options.sim_threads = int(no_jit), sim_threads
+        options.compile_in_child, options.compile_timeout = int(compile_in_child), compile_timeout
         self._handle = c_void_p()
         library.context_create(byref(options), byref(self._handle))
         weakref.finalize(self, library.context_destroy, self._handle)

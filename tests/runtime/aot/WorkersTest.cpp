@@ -21,6 +21,8 @@ while head := source.read(8):
     word, _, rest = request.partition(b' ')
     if word == b'crash':
         os.kill(os.getpid(), 11)
+    elif word == b'hang':
+        time.sleep(60)
     elif word == b'exit':
         os._exit(3)
     elif word == b'half':
@@ -38,9 +40,10 @@ struct Answers {
   std::map<size_t, std::string> right, wrong;
 };
 
-Answers run(const std::vector<std::string> &requests, size_t workers, uint64_t memoryBytes = 0) {
+Answers run(const std::vector<std::string> &requests, size_t workers, uint64_t memoryBytes = 0,
+            std::chrono::milliseconds time = std::chrono::minutes(10)) {
   Answers answers;
-  auto ok = runWorkers(requests, {{"python3", "-c", script}, workers, memoryBytes},
+  auto ok = runWorkers(requests, {{"python3", "-c", script}, workers, memoryBytes, time},
                        [&](size_t request, Result<std::string> reply) {
                          CHECK(answers.right.count(request) + answers.wrong.count(request) == 0);
                          if (reply)
@@ -84,7 +87,7 @@ TEST_CASE("A worker that ends costs the request it was at, and says how it ended
   CHECK(answers.right == std::map<size_t, std::string>{{0, "a"}, {2, "b"}, {6, "c"}});
   CHECK_THAT(answers.wrong.at(1), Catch::Contains("signal 11"));
   CHECK_THAT(answers.wrong.at(5), Catch::Contains("signal 11"));
-  CHECK_THAT(answers.wrong.at(3), Catch::Contains("code 3"));
+  CHECK_THAT(answers.wrong.at(3), Catch::Contains("status 3"));
   CHECK_THAT(answers.wrong.at(4), Catch::Contains("no answer"));
 }
 
@@ -100,10 +103,17 @@ TEST_CASE("A worker that has grown is replaced, one that goes on growing is stop
   CHECK(stopped.right.at(1) == "a");
 }
 
+TEST_CASE("A worker that hangs is stopped after the time limit, and only that one") {
+  const Answers answers = run({"hang", "echo a", "echo b"}, 2, 0, std::chrono::seconds(3));
+  CHECK(answers.wrong.at(0) == "the compiler's process took longer than 3 s, which "
+                               "ATTUNE_COMPILE_TIMEOUT sets");
+  CHECK(answers.right == std::map<size_t, std::string>{{1, "a"}, {2, "b"}});
+}
+
 TEST_CASE("A program that is not there is an error, not a failed request") {
-  auto ok = runWorkers({"x"}, {{"/nowhere/attune"}, 1, 0}, [](size_t, const Result<std::string> &) {
-    FAIL("nobody can have answered");
-  });
+  auto ok =
+      runWorkers({"x"}, {.command = {"/nowhere/attune"}},
+                 [](size_t, const Result<std::string> &) { FAIL("nobody can have answered"); });
   REQUIRE_FALSE(ok);
   CHECK_THAT(ok.error().message, Catch::Contains("/nowhere/attune"));
 }

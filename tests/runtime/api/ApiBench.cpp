@@ -16,7 +16,7 @@ using namespace attune::testing;
 namespace {
 
 /// Counts launches without a lock or an allocation.
-class NullDevice final : public CountingDevice {
+class NullDevice final : public FakeDevice {
 public:
   uint64_t count = 0, lastQ = 0;
   Result<void> launch(KernelHandle, const LaunchDims &, std::span<const uint8_t> args,
@@ -50,7 +50,7 @@ int wrong(const std::string &what) {
 
 int main(int argc, char **argv) {
   const uint64_t times = 1'000'000 * (argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1);
-  setenv("FAKE_CODE", "/dev/null", 1); // nobody runs it
+  setenv("FAKE_CODE", "/bin/true", 1); // nobody runs it
   TempDir dir;
   auto device = std::make_shared<NullDevice>();
   auto context = Context::create(optionsFor(dir.path()), device);

@@ -198,6 +198,35 @@ TEST_CASE("Structs of another size: shorter is older, longer must be zero") {
   CHECK(info.name);
 }
 
+TEST_CASE("A context may have its kernels compiled in a child, for so many seconds") {
+  useFakeCompiler();
+  TempDir dir;
+  attune_context_options options{};
+  options.size = sizeof options;
+  options.device = "sim";
+  options.cache_directory = dir.path().c_str();
+  options.compile_in_child = 1;
+  attune_context *context = nullptr;
+  for (int32_t wrong : {-1, 86'401}) {
+    options.compile_timeout = wrong;
+    CHECK(attune_context_create(&options, &context) == ATTUNE_INVALID_ARGUMENT);
+    CHECK(lastError() ==
+          "attune_context_options.compile_timeout: must be 0 to 86400 (seconds), got " +
+              std::to_string(wrong));
+  }
+  options.compile_timeout = 1;
+  setenv("ATTUNE_COMPILE_TIMEOUT", "60", 1); // the option comes first
+  REQUIRE(attune_context_create(&options, &context) == ATTUNE_OK);
+  unsetenv("ATTUNE_COMPILE_TIMEOUT");
+  attune_spec *spec = nullptr;
+  REQUIRE(attune_spec_parse(specText("hang").c_str(), SIZE_MAX, nullptr, &spec) == ATTUNE_OK);
+  attune_kernel *kernel = nullptr;
+  CHECK(attune_kernel_get(context, spec, nullptr, &kernel) == ATTUNE_INTERNAL);
+  CHECK_THAT(lastError(), Contains("after its limit of 1 s, which ATTUNE_COMPILE_TIMEOUT"));
+  attune_spec_destroy(spec);
+  attune_context_destroy(context);
+}
+
 TEST_CASE("Tensors that are none are refused by name") {
   Fixture f;
   const auto refused = [&](auto change, const char *text) {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
+#include <sys/wait.h>
 #include <thread>
 
 using namespace attune;
@@ -108,6 +109,35 @@ TEST_CASE("A compiler that crashes in a child is an error of one call") {
   CHECK(context->kernel(specOf("a"), {}));
 }
 
+TEST_CASE("The last words of a compiler that dies in a child are in the error") {
+  useFakeCompiler();
+  TempDir dir;
+  const auto failed =
+      contextOf(optionsFor(dir.path(), CompileWhere::Child))->kernel(specOf("doomed"), {});
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().message ==
+        "compiling doomed.attn: the compiler's process died of signal 9 (Killed); it said: LLVM "
+        "ERROR: the fake compiler is out of registers");
+}
+
+TEST_CASE("A compiler that hangs in a child is killed; the limit and its settings are named") {
+  useFakeCompiler();
+  TempDir dir;
+  ContextOptions options = optionsFor(dir.path(), CompileWhere::Child);
+  options.compiler.childTime = std::chrono::milliseconds(400);
+  const auto start = std::chrono::steady_clock::now();
+  auto context = contextOf(options);
+  const auto hung = context->kernel(specOf("hang"), {});
+  REQUIRE_FALSE(hung);
+  CHECK(hung.error().code == ErrorCode::Internal);
+  CHECK(hung.error().message ==
+        "compiling hang.attn: the compiler's process was killed after its limit of 0.4 s, which "
+        "ATTUNE_COMPILE_TIMEOUT (or attune_context_options.compile_timeout) sets");
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  CHECK(cache::testing::namesIn(dir.path()).size() <= 1); // the lock, which nobody holds
+  CHECK(waitpid(-1, nullptr, WNOHANG) == -1);             // no child is left
+}
+
 TEST_CASE("A child that cannot have its memory is an error of one call") {
   useFakeCompiler();
   TempDir dir;
@@ -193,7 +223,7 @@ TEST_CASE("A context ends while kernels are being compiled") {
 
 TEST_CASE("Loaded kernels that nobody holds are bounded") {
   useFakeCompiler();
-  auto device = std::make_shared<CountingDevice>();
+  auto device = std::make_shared<FakeDevice>();
   TempDir dir;
   ContextOptions options = optionsFor(dir.path());
   options.loadedKernels = 4;
@@ -204,13 +234,13 @@ TEST_CASE("Loaded kernels that nobody holds are bounded") {
   KernelPtr held = kernelOf(0);
   for (int i = 1; i < 30; ++i) {
     kernelOf(i);
-    CHECK(device->loaded <= 5);
+    CHECK(device->modules() <= 5);
   }
   CHECK(kernelOf(0) == held);
   context.reset();
-  CHECK(device->loaded == 1); // its holder's
+  CHECK(device->modules() == 1); // its holder's
   held.reset();
-  CHECK(device->loaded == 0);
+  CHECK(device->modules() == 0);
 }
 
 TEST_CASE("Devices by name") {

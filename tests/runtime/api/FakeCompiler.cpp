@@ -4,16 +4,22 @@
 //   crash...    dies of SIGKILL      slow...    takes 200 ms
 //   refuse...   says Unsupported     garbage... answers with bytes that are no reply
 //   other...    answers for another text     hungry... wants 4 GiB
+//   hang...     never answers        doomed...  says why on stderr, and dies
 // FAKE_LOG names a file to which it appends a byte for each compile.
 #include "compiler/spec/Spec.h"
 #include "runtime/abi/CompileCall.h"
 #include "tests/runtime/Kernels.h"
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <thread>
+
+#ifndef FAKE_VERSION
+#define FAKE_VERSION "fake 1.0"
+#endif
 
 namespace {
 
@@ -22,7 +28,7 @@ using namespace attune;
 struct Note {
   uint32_t ownerBytes = 7, contentBytes = sizeof content, type = 1;
   char owner[8] = "Attune";
-  char content[12] = "fake 1.0\n";
+  char content[12] = FAKE_VERSION "\n";
 };
 [[gnu::section(".note.attune"), gnu::used]] alignas(4) const Note note;
 
@@ -74,6 +80,12 @@ std::string answer(std::string_view bytes) {
   const auto is = [&](const char *start) { return name.starts_with(start); };
   if (is("crash"))
     std::raise(SIGKILL); // as the out-of-memory killer does; sanitizers catch the other signals
+  if (is("doomed")) {
+    std::fputs("LLVM ERROR: the fake compiler is out of registers\n", stderr);
+    std::raise(SIGKILL);
+  }
+  while (is("hang"))
+    std::this_thread::sleep_for(std::chrono::seconds(1));
   if (is("slow"))
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   if (is("refuse"))

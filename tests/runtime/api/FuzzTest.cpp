@@ -72,6 +72,8 @@ private:
     options.cache_directory = next(4) ? w_.dir.path().c_str() : "/proc/nowhere";
     options.no_jit = next(4) == 0;
     options.sim_threads = int(next(3)) - (next(20) == 0 ? 5 : 0);
+    options.compile_in_child = next(12) == 0;
+    options.compile_timeout = next(12) ? 0 : int(next(200'000)) - 50'000;
     attune_context *context = nullptr;
     const attune_status status = attune_context_create(&options, &context);
     w_.contexts.put(random_(), context);

@@ -1,7 +1,10 @@
 // What a key holds: everything that changes a kernel's bytes, and nothing else.
 #include "tests/runtime/api/Testing.h"
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <map>
 #include <set>
+#include <sstream>
 
 using namespace attune;
 using namespace attune::testing;
@@ -99,9 +102,112 @@ TEST_CASE("A compiler is named by its build ids, without being loaded") {
   CHECK(told.identity()->compiler == "compiler");
 }
 
+namespace {
+
+using Settings = std::vector<std::pair<Variable, std::string>>;
+
+/// The fields of the key that a program with these variables would ask its caches for.
+cache::KeyFields keyWith(const Settings &settings) {
+  std::map<Variable, std::optional<std::string>> former;
+  for (const auto &[variable, value] : settings) {
+    former.try_emplace(variable, environmentOrEmpty(variable));
+    setenv(nameOf(variable), value.c_str(), 1);
+  }
+  cache::KeyFields fields;
+  std::string error;
+  if (auto options = contextOptionsFromEnvironment(); !options)
+    error = options.error().message;
+  else if (auto context = Context::create(*options); !context)
+    error = context.error().message;
+  else if (auto key = (*context)->key(specOf("a"), {}); !key)
+    error = key.error().message;
+  else
+    fields = cache::parseKey(key->text()).value();
+  for (const auto &[variable, value] : former)
+    if (value)
+      setenv(nameOf(variable), value->c_str(), 1);
+    else
+      unsetenv(nameOf(variable));
+  if (!error.empty())
+    FAIL(error);
+  return fields;
+}
+
+/// A value that is not what it means to leave the variable out, and variables that it needs beside
+/// it. A row of the table without one here fails the test: whoever adds a variable decides about
+/// the key.
+struct Other {
+  std::string value;
+  Settings beside;
+};
+std::map<Variable, Other> others(const TempDir &dir) {
+  const std::string store = "http://127.0.0.1:9/attune", folder = dir / "folder";
+  const Settings url{{Variable::ATTUNE_CACHE_URL, store}};
+  const Settings hip{{Variable::ATTUNE_HIP_LIBRARY, FAKE_HIP_GFX942}};
+  return {{Variable::ATTUNE_CACHE, {"off", {}}},
+          {Variable::ATTUNE_CACHE_BASE, {folder, {}}},
+          {Variable::ATTUNE_CACHE_DIR, {folder, {}}},
+          {Variable::ATTUNE_CACHE_LIMIT, {"7M", {}}},
+          {Variable::ATTUNE_CACHE_URL, {store, {}}},
+          {Variable::ATTUNE_CACHE_URL_CA, {folder, url}},
+          {Variable::ATTUNE_CACHE_URL_MODE, {"readwrite", url}},
+          {Variable::ATTUNE_CACHE_URL_TIMEOUT, {"9", url}},
+          {Variable::ATTUNE_CACHE_URL_TOKEN, {"token", url}},
+          {Variable::ATTUNE_COMGR_LIBRARY, {"/nowhere/comgr.so", {}}},
+          {Variable::ATTUNE_COMPILE, {"child", {}}},
+          {Variable::ATTUNE_COMPILER, {OTHER_COMPILER, {}}},
+          {Variable::ATTUNE_COMPILER_ID, {"another:21.1", {}}},
+          {Variable::ATTUNE_COMPILE_MEMORY, {"4096", {}}},
+          {Variable::ATTUNE_COMPILE_TIMEOUT, {"9", {}}},
+          {Variable::ATTUNE_DEVICE, {"hip", hip}},
+          {Variable::ATTUNE_HIP_DEVICES, {"2", {}}},
+          {Variable::ATTUNE_HIP_LIBRARY, {FAKE_HIP_GFX942, {{Variable::ATTUNE_DEVICE, "hip"}}}},
+          {Variable::ATTUNE_LIBRARY, {"/nowhere/libattune.so", {}}},
+          {Variable::ATTUNE_NO_JIT, {"1", {}}},
+          {Variable::HIP_VISIBLE_DEVICES, {"1", {}}},
+          {Variable::HOME, {folder, {}}},
+          {Variable::ROCR_VISIBLE_DEVICES, {"1", {}}},
+          {Variable::TMPDIR, {dir.path(), {}}},
+          {Variable::XDG_CACHE_HOME, {folder, {}}}};
+}
+
+} // namespace
+
+TEST_CASE("F67: a variable changes the fields of the key that its row names, and no other") {
+  useFakeCompiler();
+  TempDir dir;
+  const auto known = others(dir);
+  std::set<std::string> changed;
+  for (size_t i = 0; i < variables().size(); ++i) {
+    const auto variable = Variable(i);
+    const VariableRow &row = variables()[i];
+    INFO(row.name);
+    REQUIRE(known.contains(variable));
+    const auto &[value, beside] = known.at(variable);
+    // The base is the simulator and the fake compiler; the row's own value may replace either.
+    const Settings base{{Variable::ATTUNE_DEVICE, "sim"},
+                        {Variable::ATTUNE_COMPILER, ATTUNE_FAKE_COMPILER}};
+    Settings with = base;
+    with.insert(with.end(), beside.begin(), beside.end());
+    with.emplace_back(variable, value);
+    const auto names = cache::differingFields(keyWith(base), keyWith(with));
+    std::set<std::string> allowed;
+    std::istringstream fields{std::string(row.fields)};
+    for (std::string field; fields >> field;)
+      allowed.insert(field);
+    for (const std::string &name : names)
+      CHECK(allowed.count(name) == 1);
+    if (!names.empty())
+      changed.insert(row.name);
+  }
+  CHECK(changed == std::set<std::string>{"ATTUNE_COMPILER", "ATTUNE_COMPILER_ID", "ATTUNE_DEVICE",
+                                         "ATTUNE_HIP_LIBRARY"});
+}
+
 TEST_CASE("Variables with values that are not legal are named") {
   for (auto [name, value, legal] : {std::tuple{"ATTUNE_COMPILE", "thread", "process or child"},
                                     {"ATTUNE_COMPILE_MEMORY", "1G", "MiB"},
+                                    {"ATTUNE_COMPILE_TIMEOUT", "0", "seconds, 1 to 86400"},
                                     {"ATTUNE_COMPILER_ID", "abc", "COMPILER:LLVM"}}) {
     setenv(name, value, 1);
     Result<CompilerOptions> options = compilerOptionsFromEnvironment();

@@ -54,7 +54,7 @@ TEST_CASE("The order of entries, repetition and compile times do not change a bu
 }
 
 TEST_CASE("Every kernel comes back as it was put in, and no other is found") {
-  Folder folder;
+  TempDir folder;
   const auto all = samples(100);
   auto bundle = Bundle::open(folder.write("b.attune", bundleOf(all)));
   REQUIRE(bundle);
@@ -78,7 +78,7 @@ TEST_CASE("Every kernel comes back as it was put in, and no other is found") {
 }
 
 TEST_CASE("A bundle outlives the file's name and the object that opened it") {
-  Folder folder;
+  TempDir folder;
   const std::string path = folder.write("b.attune", bundleOf(samples(3)));
   std::optional<Bundle> copy;
   {

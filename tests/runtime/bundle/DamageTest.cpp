@@ -57,7 +57,7 @@ void forge(Bytes &bytes) {
 } // namespace
 
 TEST_CASE("A file that is no whole bundle is refused when it is opened, and the reason is named") {
-  Folder folder;
+  TempDir folder;
   const Bytes good = bundleOf(all);
   auto says = [&](const Bytes &bytes) { return refusalOf(folder.write("b.attune", bytes)); };
   using Catch::Matchers::Contains;

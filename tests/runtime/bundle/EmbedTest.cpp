@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
 } // namespace
 
 TEST_CASE("A C array and an object file make the same program") {
-  Folder folder;
+  TempDir folder;
   const Bytes bundle = bundleOf({{.spec = "a"}, {.spec = "b", .code = std::string(999, 'x')}});
   folder.write("bundle", bundle);
   folder.write("main.c", asBytes(program));
@@ -60,7 +60,7 @@ TEST_CASE("A C array and an object file make the same program") {
 }
 
 TEST_CASE("An array of a C++ program has C's names") {
-  Folder folder;
+  TempDir folder;
   auto text = embedAsC(bundleOf({}), "kernels");
   REQUIRE(text);
   folder.write("array.cpp", asBytes(*text));

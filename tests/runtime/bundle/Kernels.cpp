@@ -1,7 +1,5 @@
 #include "tests/runtime/bundle/Kernels.h"
 #include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
 
 namespace attune::bundle::testing {
 
@@ -46,21 +44,6 @@ Bytes bundleOf(const std::vector<Sample> &samples) {
   if (!bytes)
     FAIL(bytes.error().message);
   return *bytes;
-}
-
-Folder::Folder() {
-  std::string name = "/tmp/attune-bundle-XXXXXX";
-  REQUIRE(mkdtemp(name.data()));
-  path_ = name;
-}
-
-Folder::~Folder() { std::filesystem::remove_all(path_); }
-
-std::string Folder::write(const std::string &name, std::span<const uint8_t> bytes) const {
-  std::ofstream file(*this / name, std::ios::binary);
-  file.write(reinterpret_cast<const char *>(bytes.data()), std::streamsize(bytes.size()));
-  REQUIRE(file.flush());
-  return *this / name;
 }
 
 } // namespace attune::bundle::testing

@@ -1,12 +1,14 @@
-// Kernels that are cheap to make, for tests of bundles; and a folder for their files.
+// Kernels that are cheap to make, for tests of bundles.
 #pragma once
 #include "runtime/bundle/Bundle.h"
+#include "tests/support/TempDir.h"
 #include <string>
 #include <vector>
 
 namespace attune::bundle::testing {
 
 using Bytes = std::vector<uint8_t>;
+using attune::testing::TempDir;
 
 struct Sample {
   std::string spec = "attention causal";
@@ -21,18 +23,5 @@ Entry entryOf(const Sample &);
 
 /// writeBundle, whose success is required.
 Bytes bundleOf(const std::vector<Sample> &);
-
-/// A folder that goes with its object.
-class Folder {
-public:
-  Folder();
-  ~Folder();
-  Folder(const Folder &) = delete;
-  std::string operator/(const std::string &name) const { return path_ + "/" + name; }
-  std::string write(const std::string &name, std::span<const uint8_t> bytes) const;
-
-private:
-  std::string path_;
-};
 
 } // namespace attune::bundle::testing

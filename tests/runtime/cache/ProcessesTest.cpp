@@ -78,6 +78,33 @@ TEST_CASE("F56: 16 processes on an empty cache build once and leave one entry, 5
   }
 }
 
+TEST_CASE("F77: 8 ranks that start with 24 kernels build each of them once") {
+  TempDir dir;
+  const std::string log = dir / "log";
+  Gate gate;
+  std::vector<Child> ranks;
+  for (int rank = 0; rank < 8; ++rank)
+    ranks.emplace_back([&, rank] {
+      gate.waitInChild();
+      Cache cache(optionsFor(dir / "cache"));
+      for (int i = 0; i < 24; ++i) { // each begins elsewhere, so that they spread
+        const std::string name = fmt::format("kernel{}", (i + 3 * rank) % 24);
+        auto kernel = cache.getOrBuild(keyOf(name), [&]() -> Result<KernelImage> {
+          noteBuild(log);
+          std::this_thread::sleep_for(5ms);
+          return imageOf(name);
+        });
+        if (!isImageOf(kernel, name))
+          return 1;
+      }
+      return 0;
+    });
+  gate.open();
+  for (Child &rank : ranks)
+    CHECK(rank.wait() == 0);
+  CHECK(readText(log).size() == 24);
+}
+
 TEST_CASE("F58: a builder killed while it compiles holds nobody up") {
   TempDir dir;
   Child builder([&] { return buildOnce(dir.path(), "killed", dir / "first", 60s); });

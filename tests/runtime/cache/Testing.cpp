@@ -1,13 +1,7 @@
 // Directories, keys and processes for the tests of the cache.
 #include "tests/runtime/cache/Testing.h"
 #include "tests/runtime/Kernels.h"
-#include <algorithm>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 #include <sched.h>
 #include <stdexcept>
 #include <sys/mount.h>
@@ -15,21 +9,6 @@
 #include <unistd.h>
 
 namespace attune::cache::testing {
-
-namespace fs = std::filesystem;
-
-TempDir::TempDir() {
-  std::string pattern = (fs::temp_directory_path() / "attune-cache-XXXXXX").string();
-  if (!mkdtemp(pattern.data()))
-    throw std::runtime_error("no temporary directory");
-  path_ = pattern;
-}
-
-TempDir::~TempDir() {
-  std::error_code failed;
-  fs::permissions(path_, fs::perms::owner_all, failed);
-  fs::remove_all(path_, failed);
-}
 
 Key keyOf(const std::string &name) {
   auto key = KeyBuilder()
@@ -75,15 +54,6 @@ Options optionsFor(const std::string &directory, std::vector<std::string> *warni
   return options;
 }
 
-std::vector<std::string> namesIn(const std::string &directory) {
-  std::vector<std::string> names;
-  std::error_code failed;
-  for (const auto &item : fs::directory_iterator(directory, failed))
-    names.push_back(item.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 std::vector<std::string> temporariesIn(const std::string &directory) {
   auto names = namesIn(directory);
   std::erase_if(names, [](const std::string &name) { return !name.ends_with(".tmp"); });
@@ -92,15 +62,6 @@ std::vector<std::string> temporariesIn(const std::string &directory) {
 
 std::string entryIn(const std::string &directory, const std::string &name) {
   return directory + "/" + keyOf(name).digest() + ".kernel";
-}
-
-std::string readText(const std::string &path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void writeText(const std::string &path, const std::string &text) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
 Child::Child(const std::function<int()> &body) : pid_(fork()) {

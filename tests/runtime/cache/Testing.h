@@ -1,7 +1,8 @@
-// What the tests of the cache share: directories, keys, kernels that are cheap to make and easy to
+// What the tests of the cache share: keys, kernels that are cheap to make and easy to
 // tell apart, and processes.
 #pragma once
 #include "runtime/cache/Cache.h"
+#include "tests/support/TempDir.h"
 #include <functional>
 #include <string>
 #include <sys/types.h>
@@ -9,19 +10,10 @@
 
 namespace attune::cache::testing {
 
-/// A directory below /tmp that goes with its object.
-class TempDir {
-public:
-  TempDir();
-  ~TempDir();
-  TempDir(const TempDir &) = delete;
-  TempDir &operator=(const TempDir &) = delete;
-  const std::string &path() const { return path_; }
-  std::string operator/(const std::string &name) const { return path_ + "/" + name; }
-
-private:
-  std::string path_;
-};
+using attune::testing::namesIn;
+using attune::testing::readText;
+using attune::testing::TempDir;
+using attune::testing::writeText;
 
 /// The key of a kernel called `name`.
 Key keyOf(const std::string &name);
@@ -36,13 +28,9 @@ Cache::Build builderOf(const std::string &name, std::atomic<int> *count = nullpt
 /// Options with this directory; warnings go to `warnings` if there is a list.
 Options optionsFor(const std::string &directory, std::vector<std::string> *warnings = nullptr);
 
-/// The names in a directory, sorted; those of entries and of temporary files.
-std::vector<std::string> namesIn(const std::string &directory);
+/// Names of the temporary files in a directory; the path of a kernel's entry.
 std::vector<std::string> temporariesIn(const std::string &directory);
 std::string entryIn(const std::string &directory, const std::string &name);
-
-std::string readText(const std::string &path);
-void writeText(const std::string &path, const std::string &text);
 
 /// A process that runs `body` and exits with its value. No assertion macro may be used in it.
 class Child {

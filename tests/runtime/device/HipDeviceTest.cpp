@@ -17,7 +17,7 @@ constexpr int n = 300;
 const bool twoDevices = setenv("ATTUNE_HIP_DEVICES", "2", 1) == 0;
 
 std::unique_ptr<Device> open(int ordinal = 0) {
-  auto device = makeHipDevice(ordinal, ATTUNE_HIP_LIBRARY);
+  auto device = makeHipDevice(ordinal, SIM_HIP_LIBRARY);
   INFO((device ? "" : device.error().message));
   REQUIRE(device);
   return std::move(*device);

@@ -195,7 +195,7 @@ TEST_CASE("hip: ATTUNE_HIP_DEVICES is the number of devices") {
     REQUIRE(simtest::runCommand("ATTUNE_HIP_DEVICES='" + value +
                                 "' python3 -c 'import ctypes, sys; n = ctypes.c_int(); "
                                 "ctypes.CDLL(sys.argv[1]).hipGetDeviceCount(ctypes.byref(n)); "
-                                "open(sys.argv[2], \"w\").write(str(n.value))' " ATTUNE_HIP_LIBRARY
+                                "open(sys.argv[2], \"w\").write(str(n.value))' " SIM_HIP_LIBRARY
                                 " " +
                                 out));
     return simtest::readText(out) + simtest::readText(simtest::scratchDir() + "/log");
@@ -203,6 +203,6 @@ TEST_CASE("hip: ATTUNE_HIP_DEVICES is the number of devices") {
   CHECK(count("") == "1");
   CHECK(count("3") == "3");
   for (const char *wrong : {"0", "17", "two", "2x"})
-    CHECK(count(wrong) == std::string("1attune hip: hipInit: ATTUNE_HIP_DEVICES is \"") + wrong +
-                              "\", legal are 1 to 16; one device it is\n");
+    CHECK(count(wrong) == std::string("1attune hip: hipInit: ATTUNE_HIP_DEVICES=") + wrong +
+                              ": legal values are 1 to 16; one device it is\n");
 }

@@ -12,7 +12,7 @@
 namespace hiptest {
 
 inline void *library() {
-  static void *handle = dlopen(ATTUNE_HIP_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  static void *handle = dlopen(SIM_HIP_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     FAIL(dlerror());
   return handle;

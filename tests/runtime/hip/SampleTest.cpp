@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string source = ATTUNE_HIP_TESTS "/Sample.hip";
-const std::string folder = fs::path(ATTUNE_HIP_LIBRARY).parent_path().string();
+const std::string folder = fs::path(SIM_HIP_LIBRARY).parent_path().string();
 
 bool headers() {
   if (fs::exists("/usr/include/hip/hip_runtime.h"))
