@@ -111,7 +111,7 @@ TEST_CASE("every stage prints, and all are stages of what compile returns") {
   CHECK(contains(emit(Stage::Attn), "attn.kernel @causal_small"));
   CHECK(contains(emit(Stage::Tile), "tile.kernel @causal_small"));
   CHECK(contains(emit(Stage::Rocdl), "rocdl.mfma"));
-  CHECK(contains(emit(Stage::Llvm), "define amdgpu_kernel void @causal_small"));
+  CHECK(contains(emit(Stage::Llvm), "define protected amdgpu_kernel void @causal_small"));
   CHECK(contains(emit(Stage::Isa), "v_mfma_f32_32x32x16_bf16"));
   CHECK(isElf(emit(Stage::Object)));
   const std::vector<uint8_t> bytes = valueOf(compiler.compile(model)).codeObject;

@@ -80,14 +80,6 @@ template <class Op> struct TilePattern : mlir::OpConversionPattern<Op> {
   const LdsContext &lds;
 };
 
-/// Every pattern here decides whether it fits before it changes anything, so a conversion need not
-/// be able to take changes back, which costs as much again.
-inline mlir::ConversionConfig withoutRollback() {
-  mlir::ConversionConfig config;
-  config.allowPatternRollback = false;
-  return config;
-}
-
 inline LoweredView loweredView(mlir::ValueRange parts) { return {parts[0], parts[1], parts[2]}; }
 
 void populateComputePatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,

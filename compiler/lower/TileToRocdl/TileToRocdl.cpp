@@ -270,7 +270,7 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
       return failure();
     ConversionTarget target(*ctx);
     target.addLegalDialect<LLVM::LLVMDialect, ROCDL::ROCDLDialect>();
-    return applyFullConversion(func, target, patterns, withoutRollback());
+    return applyFullConversion(func, target, patterns);
   }
 
   static LogicalResult lowerLoops(LLVM::LLVMFuncOp func) {
@@ -279,7 +279,7 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
     ConversionTarget target(*func.getContext());
     target.addIllegalDialect<scf::SCFDialect>();
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    return applyPartialConversion(func, target, std::move(patterns), withoutRollback());
+    return applyPartialConversion(func, target, std::move(patterns));
   }
 };
 
