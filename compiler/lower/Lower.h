@@ -1,5 +1,6 @@
 // The two lowerings of the pipeline, as passes: attn (what) to tile (how), and tile to the ROCDL
-// and LLVM dialects. After AttnToTile no attn op remains; after TileToRocdl nothing but those two dialects.
+// and LLVM dialects. After AttnToTile no attn op remains; after TileToRocdl nothing but those two
+// dialects.
 #pragma once
 #include "compiler/schedule/Plan.h"
 #include <memory>
