@@ -9,6 +9,7 @@
 #include <cstring>
 
 using namespace attune;
+using attune::testing::denseKernel;
 using attune::testing::FakeDevice;
 using Catch::Contains;
 
@@ -48,8 +49,6 @@ HostCall varlenCall(const std::vector<int64_t> &cuQ, const std::vector<int64_t> 
   return call;
 }
 
-const Sidecar anyKernel = testing::sidecar(Storage::Dense);
-
 LoadedKernel load(FakeDevice &device, const Sidecar &sidecar) {
   auto kernel = LoadedKernel::load(device, {{1}, sidecar});
   REQUIRE(kernel);
@@ -63,15 +62,15 @@ uint16_t *bf16(DevicePtr p) { return reinterpret_cast<uint16_t *>(p); }
 TEST_CASE("Values go in, results come back, and all memory is freed") {
   FakeDevice device;
   {
-    LoadedKernel kernel = load(device, anyKernel);
+    LoadedKernel kernel = load(device, denseKernel);
     HostCall call = denseCall(2, 3, 4);
     call.q.set({1, 2, 5, 63}, 7);
     device.body = [&](const auto &args) {
-      auto *q = bf16(argument<DevicePtr>(anyKernel, args, "q"));
-      auto *out = bf16(argument<DevicePtr>(anyKernel, args, "out"));
+      auto *q = bf16(argument<DevicePtr>(denseKernel, args, "q"));
+      auto *out = bf16(argument<DevicePtr>(denseKernel, args, "out"));
       CHECK(out[0] == 0xFFFF); // NaN before the launch
       out[0] = q[2 * 3 * 6 * 64 - 1];
-      *reinterpret_cast<float *>(argument<DevicePtr>(anyKernel, args, "lse")) = -INFINITY;
+      *reinterpret_cast<float *>(argument<DevicePtr>(denseKernel, args, "lse")) = -INFINITY;
     };
     auto result = kernel.run(call);
     REQUIRE(result);
@@ -87,16 +86,16 @@ TEST_CASE("Values go in, results come back, and all memory is freed") {
 
 TEST_CASE("A view inside a padded buffer reaches the kernel at its own address") {
   FakeDevice device;
-  LoadedKernel kernel = load(device, anyKernel);
+  LoadedKernel kernel = load(device, denseKernel);
   HostCall call = denseCall(1, 3, 4);
   call.q = relayout(call.q, {0, 64, 3 * 64, 1}, 16, 24); // head-major
   call.q.set({0, 2, 1, 0}, 5);
   device.body = [&](const auto &args) {
-    auto *q = bf16(argument<DevicePtr>(anyKernel, args, "q"));
+    auto *q = bf16(argument<DevicePtr>(denseKernel, args, "q"));
     CHECK(q[-1] == 0xFFFF);
     CHECK(q[(1 * 3 + 2) * 64] == 0x40A0);
-    CHECK(argument<int64_t>(anyKernel, args, "q_stride_token") == 64);
-    CHECK(argument<int64_t>(anyKernel, args, "q_stride_head") == 192);
+    CHECK(argument<int64_t>(denseKernel, args, "q_stride_token") == 64);
+    CHECK(argument<int64_t>(denseKernel, args, "q_stride_head") == 192);
   };
   REQUIRE(kernel.run(call));
   CHECK(device.launches == 1);
@@ -104,11 +103,11 @@ TEST_CASE("A view inside a padded buffer reaches the kernel at its own address")
 
 TEST_CASE("Guards find a write before, between and after the elements") {
   FakeDevice device;
-  LoadedKernel kernel = load(device, anyKernel);
+  LoadedKernel kernel = load(device, denseKernel);
   HostRunOptions options{.outStrides = Shape{0, 6 * 40, 40, 1}, .lseStrides = {}, .guards = true};
   int64_t written = 0;
   device.body = [&](const auto &args) {
-    bf16(argument<DevicePtr>(anyKernel, args, "out"))[written] = 0;
+    bf16(argument<DevicePtr>(denseKernel, args, "out"))[written] = 0;
   };
   REQUIRE(kernel.run(denseCall(1, 3, 4), options));
   for (int64_t stray : {-1, 33, 3 * 240}) {
@@ -153,7 +152,7 @@ TEST_CASE("Varlen: lengths come from cu_seqlens, whose contents are checked") {
 
 TEST_CASE("Nothing is launched for an empty call, nothing leaks on a failure") {
   FakeDevice device;
-  LoadedKernel kernel = load(device, anyKernel);
+  LoadedKernel kernel = load(device, denseKernel);
   auto empty = kernel.run(denseCall(2, 0, 4));
   REQUIRE(empty);
   CHECK(empty->out.shape == Shape{2, 0, 6, 32});
@@ -172,8 +171,8 @@ TEST_CASE("Nothing is launched for an empty call, nothing leaks on a failure") {
   wrong.v = wrong.k;
   CHECK_THAT(kernel.run(wrong).error().message, Contains("v: dimension 3 (v_head_dim) must be 32"));
   CHECK(device.buffers() == 0);
-  CHECK_FALSE(LoadedKernel::load(device, {{}, anyKernel}));
+  CHECK_FALSE(LoadedKernel::load(device, {{}, denseKernel}));
   device.kernelName = "another";
-  CHECK(LoadedKernel::load(device, {{1}, anyKernel}).error().code == ErrorCode::NotFound);
+  CHECK(LoadedKernel::load(device, {{1}, denseKernel}).error().code == ErrorCode::NotFound);
   CHECK(device.modules() == 1); // the first kernel's alone
 }

@@ -67,4 +67,6 @@ inline Sidecar sidecar(Storage storage) {
   return s;
 }
 
+inline const Sidecar denseKernel = sidecar(Storage::Dense);
+
 } // namespace attune::testing

@@ -6,6 +6,7 @@
 #include <cstring>
 
 using namespace attune;
+using attune::testing::denseKernel;
 using Catch::Contains;
 
 namespace {
@@ -47,7 +48,6 @@ int64_t argument(const Sidecar &s, const LaunchPlan &plan, std::string_view name
   return 0;
 }
 
-const Sidecar denseKernel = testing::sidecar(Storage::Dense);
 const Sidecar varlenKernel = testing::sidecar(Storage::Varlen);
 
 template <class Change>

@@ -13,10 +13,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto timeout = 300ms;
-/// What a machine with other things to do may add to a bound.
-constexpr auto slack = 1500ms;
-
 struct Call {
   Counters counters;
   std::vector<std::string> warnings;
