@@ -16,14 +16,7 @@ import unittest
 from pathlib import Path
 
 ATTUNE = Path(sys.argv[1]).resolve()
-SPEC = """attention small(width: int = 64) {
-  q, kv : bf16[tokens, 2 / 1, 64]
-  mask  = window(width)
-}
-attention other {
-  q, kv : bf16[batch, seq, 2, 64]
-}
-"""
+SPEC = (Path(__file__).parents[1] / "two_kernels.attn").read_text()
 LIST = """[[kernel]]
 spec = "small.attn"
 set = {width = [64, 32]}
