@@ -253,12 +253,16 @@ void declareParameters(SemaContext &c, const std::map<std::string, std::string> 
 void declareCaptured(SemaContext &c) {
   for (const std::string &name : c.decl.broken)
     c.symbols.try_emplace(name);
+  // All dimensions before the first name: none may be read from another tensor, which has no number
+  // yet.
+  std::vector<std::optional<Tensor>> checked;
+  for (const TensorField &f : c.decl.tensors)
+    checked.push_back(checkTensor(c, f));
   std::vector<Tensor> tensors;
-  for (const TensorField &f : c.decl.tensors) {
-    std::optional<Tensor> tensor = checkTensor(c, f);
-    if (c.declare(f.name, tensor ? Symbol::Tensor : Symbol::Broken) && tensor)
-      tensors.push_back(std::move(*tensor));
-  }
+  for (size_t i = 0; i < checked.size(); ++i)
+    if (c.declare(c.decl.tensors[i].name, checked[i] ? Symbol::Tensor : Symbol::Broken) &&
+        checked[i])
+      tensors.push_back(std::move(*checked[i]));
   std::sort(tensors.begin(), tensors.end(),
             [](auto &a, auto &b) { return a.info.name < b.info.name; });
   for (Tensor &t : tensors) {

@@ -2,6 +2,7 @@
 // one run.
 #include "tests/spec/TestSpec.h"
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 using namespace attune;
 using namespace attune::spec;
@@ -123,6 +124,15 @@ TEST_CASE("Names that do not exist come with the nearest that does") {
              Contains("did you mean `f32`?"));
   CHECK_THAT(fieldErrors("  tensor t : f32[seq]\n  score = s + t[k]"),
              Contains("there is no dimension `seq`") && Contains("tokens"));
+  // A dimension knows no tensor, whichever is declared first.
+  for (const char *size : {"slope", "slope[0]", "i32(slope[0])", "document(slope)"})
+    for (const char *form : {"  tensor slope : f32[heads]\n  tensor t : f32[{}]\n",
+                             "  tensor t : f32[{}]\n  tensor slope : f32[heads]\n"}) {
+      INFO(size);
+      CHECK_THAT(
+          fieldErrors(fmt::format(fmt::runtime(form), size) + "  score = s * slope[h] + t[h]"),
+          Contains("`slope`") && Contains("there is no"));
+    }
   CHECK_THAT(fieldErrors("  tensor t : i32[tokens] nondecresing\n  mask = document(t)"),
              Contains("did you mean `nondecreasing`?"));
   CHECK_THAT(fieldErrors("  lse : f32 natrual"), Contains("did you mean `natural`?"));
