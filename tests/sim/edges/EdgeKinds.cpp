@@ -4,6 +4,7 @@
 
 namespace simtest {
 using namespace attune::sim;
+using Encoding = attune::sim::Format; // simtest::Format is of numbers
 namespace {
 
 bool contains(std::string_view text, std::string_view part) {
@@ -95,9 +96,9 @@ uint32_t classesOf(char type) {
   }
 }
 
-bool isMemory(Format f) {
-  return f == Format::DS || f == Format::FLAT || f == Format::GLOBAL || f == Format::SCRATCH ||
-         f == Format::MUBUF;
+bool isMemory(Encoding f) {
+  return f == Encoding::DS || f == Encoding::FLAT || f == Encoding::GLOBAL || f == Encoding::SCRATCH ||
+         f == Encoding::MUBUF;
 }
 
 /// Exchanges between lanes are in the DS format but touch no memory.
@@ -112,10 +113,10 @@ uint32_t memoryState(const OpcodeInfo &op) {
   if (contains(op.mnemonic, "_tr_b")) // only with all lanes on
     return WithOffset;
   state |= WithOffset;
-  if (op.format == Format::MUBUF)
+  if (op.format == Encoding::MUBUF)
     state |= OutOfRange;
   bool byte = op.flags & (MemU8 | MemI8), aligned = op.flags & (Atomic | LdsDma);
-  if (!byte && !aligned && op.format != Format::DS && op.format != Format::SCRATCH)
+  if (!byte && !aligned && op.format != Encoding::DS && op.format != Encoding::SCRATCH)
     state |= Unaligned;
   return state;
 }
@@ -126,8 +127,8 @@ bool readsScc(std::string_view m) {
 }
 /// Neither scalar moves nor bit searches, products, packs and field masks touch SCC.
 bool writesScc(const OpcodeInfo &op) {
-  if (op.format != Format::SOP1 && op.format != Format::SOP2 && op.format != Format::SOPC &&
-      op.format != Format::SOPK)
+  if (op.format != Encoding::SOP1 && op.format != Encoding::SOP2 && op.format != Encoding::SOPC &&
+      op.format != Encoding::SOPK)
     return false;
   for (const char *part :
        {"mov", "brev", "_ff", "flbit", "sext", "bitset", "getpc", "setpc", "swappc", "call",
@@ -153,8 +154,8 @@ uint32_t scalarState(const OpcodeInfo &op) {
 /// Rounding modes where an f32 or narrower result is rounded, denormal modes where floats are.
 uint32_t floatState(const OpcodeInfo &op, const std::string &types) {
   bool floats = types.find_first_of("f") != std::string::npos;
-  bool computes = op.format == Format::VOP1 || op.format == Format::VOP2 ||
-                  op.format == Format::VOP3 || op.format == Format::VOP3P;
+  bool computes = op.format == Encoding::VOP1 || op.format == Encoding::VOP2 ||
+                  op.format == Encoding::VOP3 || op.format == Encoding::VOP3P;
   return floats && computes ? DenormalsKept | DenormalsFlushed : 0;
 }
 
@@ -186,10 +187,10 @@ std::string sourceTypes(const OpcodeInfo &op) {
   bool pairsOfF32 = contains(op.mnemonic, "v_pk_") && contains(op.mnemonic, "_f32");
   for (char s : sources)
     types += scaled ? '-' : pairsOfF32 ? 'f' : typeOf(op.mnemonic, s);
-  if (op.format == Format::MAI && op.signature.size() > 4)
+  if (op.format == Encoding::MAI && op.signature.size() > 4)
     return matrixTypes(op.mnemonic);
-  bool numbers = !isMemory(op.format) && op.format != Format::SMEM && op.format != Format::MAI &&
-                 op.format != Format::SOPP;
+  bool numbers = !isMemory(op.format) && op.format != Encoding::SMEM && op.format != Encoding::MAI &&
+                 op.format != Encoding::SOPP;
   return numbers ? types.substr(0, 3) : std::string(types.size() < 3 ? types.size() : 3, '-');
 }
 
@@ -200,7 +201,7 @@ EdgeClasses neededClasses(const OpcodeInfo &op) {
     needed.sources[n] = classesOf(types[n]);
   if (isMemory(op.format))
     needed.state = op.signature == "=" ? 0 : memoryState(op);
-  else if (op.format == Format::SMEM)
+  else if (op.format == Encoding::SMEM)
     needed.state = contains(op.mnemonic, "load") ? uint32_t(WithOffset) : 0;
   else if (op.mnemonic.starts_with("s_"))
     needed.state = scalarState(op);
@@ -208,7 +209,7 @@ EdgeClasses neededClasses(const OpcodeInfo &op) {
     needed.state = floatState(op, types) | (op.signature == "=" ? 0 : ExecPartial | ExecNone);
   if (contains(op.mnemonic, "permlane")) // only with all lanes on
     needed.state = 0;
-  if (op.format == Format::MAI) // EXEC is ignored
+  if (op.format == Encoding::MAI) // EXEC is ignored
     needed.state = 0;
   return needed;
 }
