@@ -255,6 +255,14 @@ void declareCaptured(SemaContext &c) {
     c.symbols.try_emplace(name);
   // All dimensions before the first name: none may be read from another tensor, which has no number
   // yet.
+  std::vector<std::string> names;
+  for (const TensorField &f : c.decl.tensors)
+    names.push_back(f.name.name);
+  for (const ScalarField &f : c.decl.scalars)
+    names.push_back(f.name.name);
+  for (const ValuedField &f : c.decl.lets)
+    names.push_back(f.name.name);
+  c.lowering.withhold(std::move(names));
   std::vector<std::optional<Tensor>> checked;
   for (const TensorField &f : c.decl.tensors)
     checked.push_back(checkTensor(c, f));

@@ -286,6 +286,8 @@ ExprId ExprLowering::unknown(const AstExpr &e, const Location &at, bool isCall) 
   std::string help = didYouMean(e.text, names);
   if (!frames_.empty() && symbols_.count(e.text))
     help = "a function sees its parameters only; pass it as an argument.";
+  else if (std::find(withheld_.begin(), withheld_.end(), e.text) != withheld_.end())
+    help = "a dimension is known at compile time: a number, or a parameter of the attention.";
   else if (!isCall && help.empty())
     help = fmt::format(
         "to read a value of the caller declare it: tensor {} : f32[heads], or scalar {} : f32.",

@@ -21,6 +21,8 @@ public:
   ExprId lower(AstId);
   /// A constant i32 (a dimension); nothing after reporting if it is anything else.
   std::optional<int64_t> wholeConstant(AstId, std::string_view what);
+  /// Names of the attention that a dimension cannot read, because callers give their values.
+  void withhold(std::vector<std::string> names) { withheld_ = std::move(names); }
   /// The range to underline for a whole expression.
   Location location(AstId) const;
   ExprBuilder &builder() { return builder_; }
@@ -69,6 +71,7 @@ private:
   const FunctionTable &functions_;
   Diagnostics &diags_;
   ExprBuilder builder_;
+  std::vector<std::string> withheld_;
   std::vector<Local> locals_;
   size_t firstLocal_ = 0;     ///< of the function being expanded
   std::vector<Frame> frames_; ///< functions being expanded, outermost first

@@ -131,8 +131,11 @@ TEST_CASE("Names that do not exist come with the nearest that does") {
       INFO(size);
       CHECK_THAT(
           fieldErrors(fmt::format(fmt::runtime(form), size) + "  score = s * slope[h] + t[h]"),
-          Contains("`slope`") && Contains("there is no"));
+          Contains("`slope`") && Contains("there is no") && !Contains("declare it"));
     }
+  CHECK_THAT(
+      fieldErrors("  tensor t : f32[width + 1]\n  scalar width : i32\n  score = s * t[0] + width"),
+      Contains("a number, or a parameter of the attention"));
   CHECK_THAT(fieldErrors("  tensor t : i32[tokens] nondecresing\n  mask = document(t)"),
              Contains("did you mean `nondecreasing`?"));
   CHECK_THAT(fieldErrors("  lse : f32 natrual"), Contains("did you mean `natural`?"));
