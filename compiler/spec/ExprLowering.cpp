@@ -1,5 +1,6 @@
 // Names and operators; functions are in Calls.cpp.
 #include "compiler/spec/ExprLowering.h"
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 
