@@ -14,17 +14,21 @@ struct Compiler::Impl {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+double msSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
 template <class Source>
 Result<KernelImage> compileFrom(mlir::MLIRContext &context, const Source &source,
                                 const CompileOptions &options) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   Session session(context, options);
   if (Result<void> loaded = session.load(source); !loaded)
     return loaded.error();
   Result<KernelImage> image = session.compile();
   if (image)
-    image->sidecar.compileMs =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    image->sidecar.compileMs = msSince(start);
   return image;
 }
 
@@ -72,11 +76,16 @@ Result<std::string> Compiler::emitMlir(std::string_view text, Stage stage,
   return emitFrom(impl_->context, text, stage, options);
 }
 
-Result<Listing> Compiler::listing(const spec::Model &model, const CompileOptions &options) {
+Result<ListedKernel> Compiler::compileListed(const spec::Model &model,
+                                             const CompileOptions &options) {
+  const auto start = Clock::now();
   Session session(impl_->context, options);
   if (Result<void> loaded = session.load(model); !loaded)
     return loaded.error();
-  return session.listing();
+  Result<ListedKernel> kernel = session.compileListed();
+  if (kernel)
+    kernel->image.sidecar.compileMs = msSince(start);
+  return kernel;
 }
 
 Result<std::string> Compiler::explain(const spec::Model &model, const CompileOptions &options) {

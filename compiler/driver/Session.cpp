@@ -168,10 +168,10 @@ Result<std::string> Session::emit(Stage stage) {
   if (stage == Stage::Tile || stage == Stage::Rocdl)
     return textOf(*module_);
   if (stage == Stage::Hsaco) {
-    Result<std::vector<uint8_t>> bytes = codeObject();
-    if (!bytes)
-      return bytes.error();
-    return std::string(bytes->begin(), bytes->end());
+    Result<KernelImage> built = compile();
+    return built ? Result<std::string>(
+                       std::string(built->codeObject.begin(), built->codeObject.end()))
+                 : built.error();
   }
 
   Result<codegen::LlvmKernel> kernel = optimized();
@@ -187,14 +187,7 @@ Result<std::string> Session::emit(Stage stage) {
   }
 }
 
-Result<std::vector<uint8_t>> Session::codeObject() {
-  Result<std::string> object = emit(Stage::Object);
-  if (!object)
-    return object.error();
-  return codegen::link(*object, problem_.specName);
-}
-
-Result<Listing> Session::listing() {
+Result<ListedKernel> Session::compileListed() {
   if (Result<void> done = lower(Stage::Tile); !done)
     return done.error();
   Listing listing;
@@ -219,7 +212,13 @@ Result<Listing> Session::listing() {
   if (!rows)
     return rows.error();
   listing.rows = std::move(*rows);
-  return listing;
+  Result<std::vector<uint8_t>> bytes = codegen::link(*object, problem_.specName);
+  if (!bytes)
+    return bytes.error();
+  Result<KernelImage> built = image(std::move(*bytes));
+  if (!built)
+    return built.error();
+  return ListedKernel{std::move(*built), std::move(listing)};
 }
 
 Result<KernelReport> Session::report(const std::vector<uint8_t> &codeObject) {
@@ -251,14 +250,21 @@ Result<KernelReport> Session::report(const std::vector<uint8_t> &codeObject) {
 }
 
 Result<KernelImage> Session::compile() {
-  Result<std::vector<uint8_t>> bytes = codeObject();
+  Result<std::string> object = emit(Stage::Object);
+  if (!object)
+    return object.error();
+  Result<std::vector<uint8_t>> bytes = codegen::link(*object, problem_.specName);
   if (!bytes)
     return bytes.error();
-  Result<KernelReport> kernel = report(*bytes);
+  return image(std::move(*bytes));
+}
+
+Result<KernelImage> Session::image(std::vector<uint8_t> codeObject) {
+  Result<KernelReport> kernel = report(codeObject);
   if (!kernel)
     return kernel.error();
   KernelImage image;
-  image.codeObject = std::move(*bytes);
+  image.codeObject = std::move(codeObject);
   image.sidecar.problem = problem_;
   image.sidecar.arch = arch_->name;
   image.sidecar.specDigest = digest_;

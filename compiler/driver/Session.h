@@ -33,9 +33,9 @@ public:
   /// The code object with its sidecar.
   Result<KernelImage> compile();
 
-  /// The instructions with the tile ops that they came from: a compile of its own, with line
-  /// tables.
-  Result<Listing> listing();
+  /// compile(), and the instructions with the tile ops that they came from: by line tables, which
+  /// the linker strips.
+  Result<ListedKernel> compileListed();
 
   attn::KernelOp kernel(); ///< valid after load, until lower(Tile)
   const ProblemShape &problem() const { return problem_; }
@@ -49,7 +49,7 @@ private:
   Result<void> run(const char *phase, ErrorCode onFailure,
                    llvm::function_ref<void(mlir::OpPassManager &)> add);
   Result<codegen::LlvmKernel> optimized(); ///< of a module at Stage::Rocdl
-  Result<std::vector<uint8_t>> codeObject();
+  Result<KernelImage> image(std::vector<uint8_t> codeObject);
   Result<KernelReport> report(const std::vector<uint8_t> &codeObject);
 
   mlir::MLIRContext &context_;

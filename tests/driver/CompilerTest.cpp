@@ -226,7 +226,8 @@ TEST_CASE("A refusal of the schedule shows the line of the spec, unless the call
 TEST_CASE("A listing has every instruction of the kernel, and the tile op it came from") {
   Compiler compiler = makeCompiler();
   spec::Model model = parse(kCausal);
-  Listing listing = valueOf(compiler.listing(model));
+  ListedKernel listed = valueOf(compiler.compileListed(model));
+  const Listing &listing = listed.listing;
   std::vector<std::string> tile;
   std::istringstream lines(listing.tile);
   for (std::string line; std::getline(lines, line);)
@@ -255,7 +256,12 @@ TEST_CASE("A listing has every instruction of the kernel, and the tile op it cam
   CHECK(placed * 10 > listing.rows.size() * 9);
   CHECK(contains(listing.rows.back().isa, "s_endpgm"));
 
-  // Line tables change no instruction.
+  // Line tables change nothing of what is linked, nor of what is said about it.
+  KernelImage plain = valueOf(compiler.compile(model));
+  CHECK((listed.image.codeObject == plain.codeObject));
+  listed.image.sidecar.compileMs = plain.sidecar.compileMs = 0;
+  CHECK(toJson(listed.image.sidecar) == toJson(plain.sidecar));
+
   const std::string isa = valueOf(compiler.emit(model, Stage::Isa));
   std::vector<std::string> mnemonics;
   std::istringstream text(isa);

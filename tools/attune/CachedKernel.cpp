@@ -17,7 +17,14 @@ Result<CachedKernel> withoutCache(const Source &source, const SpecArgs &args, st
   auto image = compileSource(source, args);
   if (!image)
     return image.error();
-  return CachedKernel{std::move(*image), unused(std::move(reason))};
+  return CachedKernel{std::move(*image), unused(std::move(reason)), {}, {}};
+}
+
+Result<ListedKernel> compileListed(const Source &source, const SpecArgs &args) {
+  auto compiler = Compiler::create();
+  if (!compiler)
+    return compiler.error();
+  return compiler->compileListed(*source.model, compileOptions(args));
 }
 
 /// What the cache's counters say of the one kernel that was asked for.
@@ -65,11 +72,39 @@ Result<CachedKernel> cachedKernel(const Source &source, const SpecArgs &args, bo
   Result<cache::KernelRef> kernel = (*context)->image(*spec, args.knobs);
   if (!kernel)
     return kernel.error();
-  CachedKernel found{**kernel, useOf((*context)->cache(), *key)};
+  CachedKernel found{**kernel, useOf((*context)->cache(), *key), {}, {}};
   if (!off.empty())
     found.use = unused(off);
   if (found.use.result == CacheResult::Hit)
     found.image.sidecar.compileMs = 0; // another run's
+  return found;
+}
+
+Result<CachedKernel> listedKernel(const Source &source, const SpecArgs &args, bool noCache) {
+  Result<ContextOptions> options = contextOptionsFromEnvironment();
+  if (!options)
+    return options.error();
+  const bool off = options->cache.mode == cache::Mode::Off;
+  const bool once = source.model && options->cache.mayBuild && (noCache || off);
+  Result<CachedKernel> found =
+      once ? CachedKernel{{}, unused(noCache ? "--no-cache" : "ATTUNE_CACHE=off"), {}, {}}
+           : cachedKernel(source, args, noCache);
+  if (!found)
+    return found;
+  if (!source.model || !options->cache.mayBuild) {
+    found->noListing =
+        source.model ? "ATTUNE_NO_JIT forbids compiling" : "only a spec (.attn) has them";
+    return found;
+  }
+  Result<ListedKernel> listed = compileListed(source, args);
+  if (!listed)
+    return listed.error();
+  if (once)
+    found->image = std::move(listed->image);
+  else if (listed->image.codeObject != found->image.codeObject)
+    found->noListing = "the caches' compiler makes another kernel than this command's";
+  if (found->noListing.empty())
+    found->listing = std::move(listed->listing);
   return found;
 }
 

@@ -9,10 +9,16 @@ namespace attune::tool {
 struct CachedKernel {
   KernelImage image;
   CacheUse use;
+  std::optional<Listing> listing; ///< if asked for
+  std::string noListing;          ///< why there is none
 };
 
 /// As compileSource(), but a kernel that a cache has is not compiled. With `noCache`, and for what
 /// is no spec, no cache is looked into or written to. ATTUNE_NO_JIT holds in any case.
 Result<CachedKernel> cachedKernel(const Source &, const SpecArgs &, bool noCache);
+
+/// With the listing, for which this command's own compiler is asked: once for both where no cache
+/// is used, else for the listing alone.
+Result<CachedKernel> listedKernel(const Source &, const SpecArgs &, bool noCache);
 
 } // namespace attune::tool

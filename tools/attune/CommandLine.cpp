@@ -16,7 +16,7 @@ constexpr auto footer = "Exit codes: 0 done and right, 1 a check failed or a ker
 
 /// Options that are text until the whole line is known.
 struct Raw {
-  std::vector<std::string> sets, knobs, scalars;
+  std::vector<std::string> sets, knobs, scalars, params;
   std::optional<std::string> qLens, kvLens, policy;
 };
 
@@ -102,6 +102,11 @@ void addPolicy(CLI::App &app, Raw &raw) {
                  "which of the behaviours that hardware permits");
 }
 
+void addNoCache(CLI::App &app, bool &noCache) {
+  app.add_flag("--no-cache", noCache,
+               "Compile although a cache may have the kernel, and keep it nowhere (docs/cache.md)");
+}
+
 void addRun(CLI::App &root, RunArgs &args, Raw &raw) {
   CLI::App *app = root.add_subcommand(
       "run", "Compile a spec, run it on the gfx950 simulator, compare with float64");
@@ -111,9 +116,7 @@ void addRun(CLI::App &root, RunArgs &args, Raw &raw) {
   app->add_option("--out", args.output, "Save out and lse as .npz");
   addPolicy(*app, raw);
   app->add_flag("--strict", args.strict, strictHelp);
-  app->add_flag(
-      "--no-cache", args.noCache,
-      "Compile although a cache may have the kernel, and keep it nowhere (docs/cache.md)");
+  addNoCache(*app, args.noCache);
   app->add_flag("--check", args.check, "Compare out and lse with the float64 oracle");
   app->add_flag("--json", args.json, "Print one JSON object");
 }
@@ -155,6 +158,10 @@ void addProfile(CLI::App &root, ProfileArgs &args, Raw &raw) {
           "A spec (.attn), an attn.kernel (.mlir), a compiled kernel (.hsaco), or with --launch "
           "any code object");
   addCall(*app, args.call, raw);
+  addNoCache(*app, args.call.noCache);
+  app->add_flag("--no-lines", args.noLines,
+                "Do not say which op of the tile dialect an instruction came from: that takes the "
+                "compiler, even if a cache has the kernel");
   const std::vector<CLI::Option *> ofSpecs = app->get_options([](const CLI::Option *option) {
     return !option->get_positional() && !option->check_lname("threads") &&
            !option->check_lname("help");
@@ -168,6 +175,14 @@ void addProfile(CLI::App &root, ProfileArgs &args, Raw &raw) {
   app->add_option("--sharers", args.sharers,
                   "Workgroups of an XCD that touch the same lines, which decides their hits in L2 "
                   "(default: counted in those that run)");
+  app->add_option("--xcds", args.xcds,
+                  "XCDs that touch the same lines: what L2 lacks is then in the memory-side cache "
+                  "once one of them has read it (default: each its own)")
+      ->check(CLI::Range(1, args.params.xcds));
+  app->add_option("--param", raw.params,
+                  "name=value: a number of the timing model in place of gfx950's, a row of "
+                  "runtime/sim/timing/Gfx950Timing.def (repeatable)")
+      ->allow_extra_args(false);
   app->add_option("--top", args.top, "Instructions to list")->capture_default_str();
   app->add_option("--trace", args.trace, "Write a trace for Perfetto or chrome://tracing");
   app->add_option("--html", args.html,
@@ -254,6 +269,15 @@ void finishRun(RunArgs &args, const Raw &raw) {
   }
 }
 
+void finishProfile(ProfileArgs &args, const Raw &raw) {
+  finishRun(args.call, raw);
+  for (const std::string &text : raw.params) {
+    auto [name, value] = nameAndValue("--param", text);
+    if (auto ok = sim::setTimingParam(args.params, name, value); !ok)
+      throw CLI::ValidationError("--param", ok.error().message);
+  }
+}
+
 } // namespace
 
 std::pair<std::string, std::string> nameAndValue(const std::string &option,
@@ -298,7 +322,7 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
       finishPolicy(exec.options, raw);
       line.exec = exec;
     } else if (app.got_subcommand("profile")) {
-      finishRun(profile.call, raw);
+      finishProfile(profile, raw);
       line.profile = profile;
     } else if (app.got_subcommand("explain")) {
       finishSpec(explain.spec, raw);

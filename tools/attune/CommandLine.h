@@ -2,6 +2,7 @@
 // the only files that see CLI11.
 #pragma once
 #include "runtime/abi/Result.h"
+#include "runtime/sim/timing/Params.h"
 #include "tools/attune/Aot.h"
 #include "tools/attune/Exec.h"
 #include <cstdint>
@@ -52,6 +53,9 @@ struct ProfileArgs {
   std::string launch, trace, html;
   uint64_t workgroups = 0; ///< of the launch to be timed; 0: as many as run
   uint32_t sharers = 0;    ///< workgroups of an XCD that touch the same lines; 0: counted
+  uint32_t xcds = 0;       ///< that touch the same lines; 0: each its own
+  sim::TimingParams params;
+  bool noLines = false;
   size_t top = 12;
 };
 

@@ -88,14 +88,14 @@ std::string shortened(const std::string &line, size_t length) {
 
 } // namespace
 
-std::string profileText(const sim::TimingReport &report, const SourceLines &lines, size_t top) {
+std::string profileText(const sim::TimingReport &report, const Profiled &what, size_t top) {
   struct Op {
     uint64_t stallClk = 0, executed = 0, instructions = 0;
     std::string tile;
   };
   std::map<int, Op> ops;
   for (const sim::InstReport &row : report.instructionReports)
-    if (auto at = lines.find(row.pc); at != lines.end() && at->second.tileLine) {
+    if (auto at = what.lines.find(row.pc); at != what.lines.end() && at->second.tileLine) {
       Op &op = ops[at->second.tileLine];
       op.stallClk += row.stallClk;
       op.executed += row.executed;
@@ -107,6 +107,10 @@ std::string profileText(const sim::TimingReport &report, const SourceLines &line
     return std::pair(b.second.stallClk, a.first) < std::pair(a.second.stallClk, b.first);
   });
   std::string text = sim::timingText(report, top);
+  if (what.cache)
+    text += fmt::format("  cache {}\n", cacheText(*what.cache));
+  if (!what.noLines.empty())
+    text += fmt::format("  no lines of the tile dialect: {}\n", what.noLines);
   if (!sorted.empty())
     text += "  by op of the tile dialect (attune compile SPEC --emit tile):\n";
   for (size_t n = 0; n < std::min(top, sorted.size()); ++n) {
@@ -117,8 +121,13 @@ std::string profileText(const sim::TimingReport &report, const SourceLines &line
   return text;
 }
 
-std::string profileJson(const sim::TimingReport &report, const SourceLines &lines) {
-  return withSources(report, lines).dump(2) + "\n";
+std::string profileJson(const sim::TimingReport &report, const Profiled &what) {
+  json all = withSources(report, what.lines);
+  if (what.cache)
+    all["cache"] = json(cacheJson(*what.cache));
+  if (!what.noLines.empty())
+    all["noLines"] = what.noLines;
+  return all.dump(2) + "\n";
 }
 
 std::string profileTrace(const sim::TimingReport &report) {
@@ -155,16 +164,15 @@ std::string profileTrace(const sim::TimingReport &report) {
       .dump();
 }
 
-std::string profileHtml(const sim::TimingReport &report, const SourceLines &lines,
-                        const std::string &title) {
+std::string profileHtml(const sim::TimingReport &report, const Profiled &what) {
   json stallNames = json::array();
   for (size_t s = 0; s < sim::kStalls; ++s)
     stallNames.push_back(sim::stallName(sim::Stall(s)));
-  json data = {{"report", withSources(report, lines)},
+  json data = {{"report", withSources(report, what.lines)},
                {"stallNames", stallNames},
                {"timeline", timelineRows(report)}};
   std::string page = kProfilePage;
-  putIn(page, "@TITLE@", escaped(title));
+  putIn(page, "@TITLE@", escaped(what.title));
   putIn(page, "@DATA@", forScript(data));
   return page;
 }

@@ -3,6 +3,7 @@
 // nothing but a browser.
 #pragma once
 #include "runtime/sim/timing/TimingReport.h"
+#include "tools/attune/Report.h"
 #include <map>
 #include <string>
 
@@ -20,14 +21,22 @@ struct SourceLine {
 };
 using SourceLines = std::map<uint32_t, SourceLine>; ///< by pc
 
-/// The timing model's table, then the tile ops at which waves waited longest.
-std::string profileText(const sim::TimingReport &, const SourceLines &, size_t top);
-/// The timing model's JSON; each of its instructions has "isa", "tileLine" and "tile" where they
-/// are known.
-std::string profileJson(const sim::TimingReport &, const SourceLines &);
+/// What was profiled, beside its times.
+struct Profiled {
+  std::string title;
+  std::optional<CacheUse> cache; ///< of the kernel; a launch file's has none
+  SourceLines lines;
+  std::string noLines; ///< why there are none, though they were asked for
+};
+
+/// Where the kernel is from, the timing model's table, then the tile ops at which waves waited
+/// longest.
+std::string profileText(const sim::TimingReport &, const Profiled &, size_t top);
+/// The timing model's JSON with "cache"; each of its instructions has "isa", "tileLine" and "tile"
+/// where they are known.
+std::string profileJson(const sim::TimingReport &, const Profiled &);
 
 /// A self-contained HTML page: numbers, timeline, stalls, roofline, LDS banks, instructions.
-/// `title` says what was run.
-std::string profileHtml(const sim::TimingReport &, const SourceLines &, const std::string &title);
+std::string profileHtml(const sim::TimingReport &, const Profiled &);
 
 } // namespace attune::tool

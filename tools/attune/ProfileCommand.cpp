@@ -2,11 +2,10 @@
 #include "runtime/device/SimDevice.h"
 #include "runtime/launch/File.h"
 #include "runtime/sim/timing/Timing.h"
+#include "tools/attune/CachedKernel.h"
 #include "tools/attune/Inputs.h"
 #include "tools/attune/Profile.h"
 #include "tools/attune/Progress.h"
-#include "tools/attune/Report.h"
-#include "tools/attune/Source.h"
 #include <cstdio>
 #include <fmt/format.h>
 #include <sstream>
@@ -15,25 +14,13 @@ namespace attune::tool {
 
 namespace {
 
-/// What was profiled, beside its times.
-struct Profiled {
-  std::string title;
-  SourceLines lines;
-};
-
-Result<SourceLines> sourceLines(const spec::Model &model, const CompileOptions &options) {
-  auto compiler = Compiler::create();
-  if (!compiler)
-    return compiler.error();
-  auto listing = compiler->listing(model, options);
-  if (!listing)
-    return listing.error();
+SourceLines sourceLines(Listing listing) {
   std::vector<std::string> tile(1);
-  std::istringstream text(listing->tile);
+  std::istringstream text(listing.tile);
   for (std::string line; std::getline(text, line);)
     tile.push_back(line);
   SourceLines lines;
-  for (ListingRow &row : listing->rows)
+  for (ListingRow &row : listing.rows)
     lines[row.pc] = {std::move(row.isa), row.tileLine,
                      size_t(row.tileLine) < tile.size() ? tile[row.tileLine] : ""};
   return lines;
@@ -43,11 +30,13 @@ Result<void> runSpec(const ProfileArgs &args, sim::TimingRecorder &recorder, Pro
   auto source = readSource(args.call.spec);
   if (!source)
     return source.error();
-  auto image = compileSource(*source, args.call.spec);
-  if (!image)
-    return image.error();
+  auto found = args.noLines ? cachedKernel(*source, args.call.spec, args.call.noCache)
+                            : listedKernel(*source, args.call.spec, args.call.noCache);
+  if (!found)
+    return found.error();
+  const KernelImage &image = found->image;
   auto jobs =
-      prepareJobs(image->sidecar.problem, source->model ? &*source->model : nullptr, args.call);
+      prepareJobs(image.sidecar.problem, source->model ? &*source->model : nullptr, args.call);
   if (!jobs)
     return jobs.error();
   if (jobs->jobs.size() != 1)
@@ -57,16 +46,14 @@ Result<void> runSpec(const ProfileArgs &args, sim::TimingRecorder &recorder, Pro
                              "same lengths (--batch, --q-len, --kv-len)",
                              jobs->jobs.size())};
   auto device = makeSimDevice({.threads = args.call.threads, .observers = &recorder});
-  auto kernel = LoadedKernel::load(*device, *image);
+  auto kernel = LoadedKernel::load(*device, image);
   if (!kernel)
     return kernel.error();
-  if (source->model) {
-    auto lines = sourceLines(*source->model, compileOptions(args.call.spec));
-    if (!lines)
-      return lines.error();
-    profiled.lines = std::move(*lines);
-  }
-  profiled.title = fmt::format("{}, {}", image->sidecar.kernel.name, jobs->jobs[0].label);
+  profiled.cache = found->use;
+  profiled.noLines = found->noListing;
+  if (found->listing)
+    profiled.lines = sourceLines(std::move(*found->listing));
+  profiled.title = fmt::format("{}, {}", image.sidecar.kernel.name, jobs->jobs[0].label);
   Progress progress("simulating " + jobs->jobs[0].label);
   auto result = kernel->run(jobs->jobs[0].call);
   return result ? Result<void>() : result.error();
@@ -89,41 +76,41 @@ Result<void> writeText(const std::string &path, const std::string &text) {
   return writeFile(path, {reinterpret_cast<const uint8_t *>(text.data()), text.size()});
 }
 
-Result<sim::TimingReport> profile(const ProfileArgs &args, SourceLines &lines) {
-  sim::TimingRecorder recorder;
-  Profiled profiled;
+Result<sim::TimingReport> profile(const ProfileArgs &args, Profiled &profiled) {
+  sim::TimingRecorder recorder(args.params);
   Result<void> ran = args.launch.empty() ? runSpec(args, recorder, profiled)
                                          : runLaunchFile(args, recorder, profiled);
   if (!ran)
     return ran.error();
   const bool timeline = !args.trace.empty() || !args.html.empty();
-  auto report = sim::simulateTiming(
-      recorder,
-      {.params = {}, .workgroups = args.workgroups, .sharers = args.sharers, .timeline = timeline});
+  auto report = sim::simulateTiming(recorder, {.params = args.params,
+                                               .workgroups = args.workgroups,
+                                               .sharers = args.sharers,
+                                               .xcds = args.xcds,
+                                               .timeline = timeline});
   if (!report)
     return report;
   if (!args.trace.empty())
     if (auto ok = writeText(args.trace, profileTrace(*report)); !ok)
       return ok.error();
   if (!args.html.empty())
-    if (auto ok = writeText(args.html, profileHtml(*report, profiled.lines, profiled.title)); !ok)
+    if (auto ok = writeText(args.html, profileHtml(*report, profiled)); !ok)
       return ok.error();
-  lines = std::move(profiled.lines);
   return report;
 }
 
 } // namespace
 
 int profileCommand(const ProfileArgs &args) {
-  SourceLines lines;
-  auto report = profile(args, lines);
+  Profiled profiled;
+  auto report = profile(args, profiled);
   if (!report) {
     if (args.call.json)
       fmt::print("{}", errorAsJson(report.error()));
     return fail(report.error());
   }
-  fmt::print("{}",
-             args.call.json ? profileJson(*report, lines) : profileText(*report, lines, args.top));
+  fmt::print("{}", args.call.json ? profileJson(*report, profiled)
+                                  : profileText(*report, profiled, args.top));
   return exitOk;
 }
 

@@ -115,6 +115,15 @@ std::string comparisonText(const Named &n) {
              shapeText(w.index), w.actual, w.expected, w.error, w.allowed);
 }
 
+bool agrees(const RunReport &r) {
+  for (const Named &n : comparisons(r))
+    if (!n.comparison->ok)
+      return false;
+  return true;
+}
+
+} // namespace
+
 std::string cacheText(const CacheUse &use) {
   switch (use.result) {
   case CacheResult::Off:
@@ -148,15 +157,6 @@ ordered_json cacheJson(const CacheUse &use) {
   return {
       {"result", "hit"}, {"from", use.from}, {"digest", use.digest}, {"directory", use.directory}};
 }
-
-bool agrees(const RunReport &r) {
-  for (const Named &n : comparisons(r))
-    if (!n.comparison->ok)
-      return false;
-  return true;
-}
-
-} // namespace
 
 bool RunReport::ok() const { return agrees(*this) && (!findings || findings->empty()); }
 

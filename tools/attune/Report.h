@@ -3,6 +3,7 @@
 #include "runtime/abi/KernelImage.h"
 #include "runtime/sim/strict/Strict.h"
 #include "tests/oracle/Compare.h"
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,10 @@ struct RunReport {
 
 /// "vgpr 128  agpr 0  ..."
 std::string resourcesText(const Resources &);
+
+/// "hit: ..." and the like, and the same as JSON.
+std::string cacheText(const CacheUse &);
+nlohmann::ordered_json cacheJson(const CacheUse &);
 
 std::string asText(const RunReport &);
 std::string asJson(const RunReport &);

@@ -18,6 +18,11 @@ struct CompileOptions {
   std::vector<std::pair<std::string, std::string>> knobs; ///< override the spec's schedule block
 };
 
+struct ListedKernel {
+  KernelImage image;
+  Listing listing;
+};
+
 /// Where `emit` stops and prints.
 enum class Stage { Attn, Tile, Rocdl, Llvm, Isa, Object, Hsaco };
 
@@ -40,8 +45,9 @@ public:
   Result<std::string> emit(const spec::Model &, Stage, const CompileOptions & = {});
   Result<std::string> emitMlir(std::string_view attnText, Stage, const CompileOptions & = {});
 
-  /// The instructions of compile()'s code object and the tile ops that they came from.
-  Result<Listing> listing(const spec::Model &, const CompileOptions & = {});
+  /// compile(), with the kernel's instructions and the tile ops that they came from. The code
+  /// object is the same, byte for byte.
+  Result<ListedKernel> compileListed(const spec::Model &, const CompileOptions & = {});
 
   /// What was decided and why, in lines for people: mask classes, plan with reasons, limits.
   Result<std::string> explain(const spec::Model &, const CompileOptions & = {});

@@ -45,13 +45,6 @@ constexpr LdsRow kLdsRows[] = {
   {prefix, banks, LdsPhases::phases, issueClk, dataClk},
 #include "runtime/sim/timing/Gfx950Timing.def"
 };
-constexpr TimingParamInfo kParams[] = {
-#define TIMING_PARAM(type, name, value, tag, source) {#name, double(value), tag, source},
-#define TIMING_VALU(...)
-#define TIMING_MFMA(...)
-#define TIMING_LDS(...)
-#include "runtime/sim/timing/Gfx950Timing.def"
-};
 
 template <class Row> const Row *match(std::span<const Row> rows, std::string_view mnemonic) {
   auto at = std::find_if(rows.begin(), rows.end(),
@@ -193,8 +186,6 @@ void setRegisters(InstTiming &t, const Inst &i, uint32_t accumOffset) {
 }
 
 } // namespace
-
-std::span<const TimingParamInfo> timingParams() { return kParams; }
 
 InstTiming classify(const Inst &i, uint32_t accumOffset, const TimingParams &p) {
   const OpcodeInfo &op = kOpcodes[i.opcode];

@@ -2,6 +2,7 @@
 // TIMING_PARAM rows of Gfx950Timing.def, so that a sweep changes one field and a listing shows them
 // all with their sources.
 #pragma once
+#include "runtime/abi/Result.h"
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -26,5 +27,9 @@ struct TimingParamInfo {
   std::string_view source; ///< short names are explained in Gfx950Timing.def
 };
 std::span<const TimingParamInfo> timingParams();
+
+/// Sets one parameter by name. Errors: InvalidArgument, for a name that is none (the nearest ones
+/// are named) and for a value that is not within a hundredth and a hundred times the chip's.
+Result<void> setTimingParam(TimingParams &, std::string_view name, std::string_view value);
 
 } // namespace attune::sim

@@ -123,7 +123,7 @@ void extrapolate(TimingReport &r, const LaunchTrace &t, const TimingParams &p) {
   r.bytes = r.vmemBytes * scale;
   constexpr double kSimds = 4;
   r.chipBusy = work.clk * scale / (double(r.kernelClk) * kSimds * p.cus());
-  r.clockMhz = std::clamp(p.clockA + p.clockB * r.chipBusy, p.clockLo, p.clockHi);
+  r.clockMhz = std::max(p.clockLo, std::min(p.clockHi, p.clockA + p.clockB * r.chipBusy));
   r.seconds = double(r.kernelClk) / (r.clockMhz * 1e6);
   r.tflops = r.flops / r.seconds * 1e-12;
   r.bytesPerSecond = r.bytes / r.seconds;

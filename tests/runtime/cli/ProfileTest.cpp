@@ -38,9 +38,10 @@ TEST_CASE("the trace has a name for each wave, its issues, and its waits before 
 }
 
 TEST_CASE("the page holds its data, and no text of a kernel can leave its place") {
-  std::string page = tool::profileHtml(
-      twoIssues(), {{0x40, {"ds_read_b128 v[0:3], v4", 3, "  %1 = tile.read %0"}}},
-      "a <b> & \"c\"");
+  tool::Profiled what;
+  what.title = "a <b> & \"c\"";
+  what.lines = {{0x40, {"ds_read_b128 v[0:3], v4", 3, "  %1 = tile.read %0"}}};
+  std::string page = tool::profileHtml(twoIssues(), what);
   CHECK(page.find("<title>attune profile: a &lt;b&gt; &amp; &quot;c&quot;</title>") !=
         std::string::npos);
   CHECK(page.find("@TITLE@") == std::string::npos);
@@ -64,15 +65,36 @@ TEST_CASE("the table adds up what waited by op of the tile dialect, and says not
       {.inst = 8, .pc = 0x48, .mnemonic = "v_mfma", .executed = 1, .stallClk = 30});
   report.instructionReports.push_back(
       {.inst = 9, .pc = 0x50, .mnemonic = "v_mfma", .executed = 1, .stallClk = 5});
-  tool::SourceLines lines = {{0x40, {"a", 3, "  %1 = tile.read %0"}},
-                             {0x48, {"b", 9, "  %2 = tile.mma %1"}},
-                             {0x50, {"c", 9, "  %2 = tile.mma %1"}}};
-  std::string text = tool::profileText(report, lines, 10);
+  tool::Profiled what;
+  what.lines = {{0x40, {"a", 3, "  %1 = tile.read %0"}},
+                {0x48, {"b", 9, "  %2 = tile.mma %1"}},
+                {0x50, {"c", 9, "  %2 = tile.mma %1"}}};
+  std::string text = tool::profileText(report, what, 10);
   size_t mma = text.find("line 9    stalled 35         2 instructions"),
          read = text.find("line 3    stalled 12");
   CHECK(mma != std::string::npos);
   CHECK(read != std::string::npos);
   CHECK(mma < read);
   CHECK(text.find("%2 = tile.mma %1") != std::string::npos);
-  CHECK(tool::profileText(report, {}, 10).find("tile dialect") == std::string::npos);
+  std::string bare = tool::profileText(report, {}, 10);
+  CHECK(bare.find("tile dialect") == std::string::npos);
+  CHECK(bare.find("cache") == std::string::npos);
+}
+
+TEST_CASE("the table and the JSON say where the kernel is from, and why there are no lines") {
+  tool::Profiled what;
+  what.cache = tool::CacheUse{.result = tool::CacheResult::Hit,
+                              .digest = "d1",
+                              .directory = "/cache",
+                              .from = "disk",
+                              .reason = ""};
+  what.noLines = "ATTUNE_NO_JIT forbids compiling";
+  std::string text = tool::profileText(twoIssues(), what, 1);
+  CHECK(text.find("cache hit: d1 in /cache\n") != std::string::npos);
+  CHECK(text.find("no lines of the tile dialect: ATTUNE_NO_JIT forbids compiling\n") !=
+        std::string::npos);
+  json all = json::parse(tool::profileJson(twoIssues(), what));
+  CHECK(all["cache"]["from"] == "disk");
+  CHECK(all["noLines"] == what.noLines);
+  CHECK_FALSE(json::parse(tool::profileJson(twoIssues(), {})).contains("cache"));
 }

@@ -325,5 +325,54 @@ class Run(CacheCase):
             self.assertIn(".attn", report["cache"]["reason"])
 
 
+class Profile(CacheCase):
+    """attune profile takes its kernel as attune run does; the lines of the tile dialect take the compiler."""
+
+    def report(self, *args, **more):
+        command = ("profile", "small.attn", "--q-len", "40", "--batch", "1", "--json")
+        return json.loads(self.attune(*command, *args, **more).stdout)
+
+    def lines(self, report):
+        return sum("tile" in row for row in report["instructionReports"])
+
+    def test_compiled_once_and_then_read(self):
+        first, second = self.report(), self.report()
+        self.assertEqual((first["cache"]["result"], first["cache"]["kept"]), ("miss", True))
+        self.assertEqual((second["cache"]["result"], second["cache"]["from"]), ("hit", "disk"))
+        self.assertEqual([file.stem for file in self.cache.glob("*.kernel")], [second["cache"]["digest"]])
+        self.assertGreater(self.lines(first), 100)
+        for report in (first, second):
+            del report["cache"]
+        self.assertEqual(first, second)
+        text = self.attune("profile", "small.attn", "--q-len", "40").stdout
+        self.assertIn("cache hit: ", text)
+
+    def test_without_the_cache(self):
+        kept = self.report()
+        for args, more, reason in ((("--no-cache",), {}, "--no-cache"), ((), {"ATTUNE_CACHE": "off"}, "ATTUNE_CACHE=off")):
+            report = self.report(*args, **more)
+            self.assertEqual(report["cache"], {"result": "off", "reason": reason})
+            self.assertEqual(report["instructionReports"], kept["instructionReports"])
+
+    def test_lines_take_the_compiler(self):
+        self.assertEqual(self.lines(self.report("--no-lines")), 0)
+        report = self.report(ATTUNE_NO_JIT="1")
+        self.assertEqual((report["cache"]["result"], self.lines(report)), ("hit", 0))
+        self.assertIn("ATTUNE_NO_JIT", report["noLines"])
+        self.assertNotIn("noLines", self.report("--no-lines", ATTUNE_NO_JIT="1"))
+        self.assertIn("takes the", self.attune("profile", "--help").stdout)
+
+    def test_what_is_timed(self):
+        """A kernel whose lines every XCD reads finds them in the MALL; a number of the model is one option away."""
+        alone = self.report("--workgroups", "256", "--sharers", "1")
+        shared = self.report("--workgroups", "256", "--sharers", "1", "--xcds", "8")
+        slower = self.report("--workgroups", "256", "--sharers", "1", "--param", "hbmClk=8500")
+        self.assertLess(shared["clk"], alone["clk"])
+        self.assertGreater(slower["clk"], alone["clk"] + 7000)
+        for args, said in ((("--xcds", "9"), "--xcds"), (("--param", "hbmClock=1"), "nearest: hbmClk = 850"),
+                           (("--param", "hbmClk"), "name=value"), (("--param", "hbmClk=-3"), "from 9 to 85000")):
+            run = self.attune("profile", "small.attn", *args, code=2)
+            self.assertIn(said, run.stderr)
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
