@@ -3,6 +3,7 @@
 // all with their sources.
 #pragma once
 #include "runtime/abi/Result.h"
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -17,6 +18,7 @@ struct TimingParams {
 #include "runtime/sim/timing/Gfx950Timing.def"
 
   int cus() const { return xcds * cusPerXcd; }
+  int sectorsPerLine() const { return std::max(1, lineBytes / sectorBytes); }
 };
 
 /// One row of the data file, for listings.

@@ -35,15 +35,15 @@ public:
   void issued(Wave &w, const Access &a, Counter) override {
     if (!footprinted_)
       return;
-    lines_.clear();
+    sectors_.clear();
     const InstTiming &t = recorder_.trace_.text[size_t(w.current - w.group->code)];
     TraceAccess access;
     access.laneBytes = a.inst->memBytes;
     access.toLds = a.inst->flags & ToLds;
     if (t.unit != Unit::Lds)
-      addLines(a,
-               t.unit == Unit::Smem ? recorder_.params_.smemLineBytes : recorder_.params_.lineBytes,
-               access);
+      addSectors(
+          a, t.unit == Unit::Smem ? recorder_.params_.smemLineBytes : recorder_.params_.sectorBytes,
+          access);
     if (t.unit == Unit::Vmem)
       addFootprint();
     if (!traced_)
@@ -51,9 +51,10 @@ public:
     if (t.unit == Unit::Lds)
       access.lds = ldsCost(t, a, recorder_.params_, &banks_);
     WaveTrace &trace = trace_.waves[w.id];
-    access.firstLine = uint32_t(trace.lines.size());
-    access.lines = uint16_t(lines_.size());
-    trace.lines.insert(trace.lines.end(), lines_.begin(), lines_.end());
+    access.firstSector = uint32_t(trace.sectors.size());
+    access.sectors = uint16_t(sectors_.size());
+    access.lines = uint16_t(countLines());
+    trace.sectors.insert(trace.sectors.end(), sectors_.begin(), sectors_.end());
     trace.accesses.push_back(access);
     trace.steps.back().access = uint32_t(trace.accesses.size());
   }
@@ -84,16 +85,27 @@ private:
 
   /// Kept without repeats once in a while, so that a loop over the same data stays small.
   void addFootprint() {
-    footprint_.insert(footprint_.end(), lines_.begin(), lines_.end());
+    for (uint64_t sector : sectors_)
+      footprint_.push_back(lineOf(sector));
     if (footprint_.size() < compactAt_)
       return;
     makeUnique(footprint_);
     compactAt_ = 2 * footprint_.size() + (1 << 16);
   }
 
-  /// The lines of the lanes that access memory, and their bytes.
-  void addLines(const Access &a, int lineBytes, TraceAccess &access) {
-    uint64_t line = uint64_t(lineBytes);
+  uint64_t lineOf(uint64_t sector) const {
+    return sector / uint64_t(recorder_.params_.sectorsPerLine());
+  }
+  size_t countLines() const {
+    size_t lines = 0;
+    for (size_t n = 0; n < sectors_.size(); ++n)
+      lines += n == 0 || lineOf(sectors_[n]) != lineOf(sectors_[n - 1]);
+    return lines;
+  }
+
+  /// The sectors of the lanes that access memory, and their bytes.
+  void addSectors(const Access &a, int sectorBytes, TraceAccess &access) {
+    uint64_t size = uint64_t(sectorBytes);
     unsigned bytes = 0;
     bool scratch = kOpcodes[a.inst->opcode].format == Format::SCRATCH;
     for (uint64_t left = a.exec; left; left &= left - 1) {
@@ -102,15 +114,15 @@ private:
         continue;
       bytes += a.bytes[lane];
       if (scratch) { // the hardware interleaves lanes dword by dword: as compact as can be
-        lines_.push_back((a.address[std::countr_zero(a.exec)] + bytes - 1) / line);
+        sectors_.push_back((a.address[std::countr_zero(a.exec)] + bytes - 1) / size);
         continue;
       }
-      for (uint64_t at = a.address[lane] / line; at <= (a.address[lane] + a.bytes[lane] - 1) / line;
+      for (uint64_t at = a.address[lane] / size; at <= (a.address[lane] + a.bytes[lane] - 1) / size;
            ++at)
-        lines_.push_back(at);
+        sectors_.push_back(at);
     }
     access.bytes = uint16_t(bytes);
-    makeUnique(lines_);
+    makeUnique(sectors_);
   }
 
   TimingRecorder &recorder_;
@@ -121,7 +133,7 @@ private:
   bool traced_ = false, footprinted_ = false;
   WorkgroupTrace trace_;
   BankUse banks_;
-  std::vector<uint64_t> lines_, footprint_;
+  std::vector<uint64_t> sectors_, footprint_;
   size_t compactAt_ = 0;
 };
 

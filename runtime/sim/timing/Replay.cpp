@@ -176,7 +176,7 @@ void Replay::issue(WaveSlot &w, uint64_t clk) {
     break;
   case Unit::Smem:
     if (const TraceAccess *a = access(w))
-      w.lgkm.push_back({false, memory_.scalar(clk, *a, &w.trace->lines[a->firstLine])});
+      w.lgkm.push_back({false, memory_.scalar(clk, *a, &w.trace->sectors[a->firstSector])});
     s.scalarFree = clk + slot;
     break;
   case Unit::Salu:
@@ -236,7 +236,7 @@ void Replay::issueVmem(WaveSlot &w, const InstTiming &i, uint64_t clk) {
   const TraceAccess *a = access(w);
   if (!a)
     return; // cache control
-  uint64_t done = memory_.access(clk, *a, w.trace->lines.data() + a->firstLine, i.store);
+  uint64_t done = memory_.access(clk, *a, w.trace->sectors.data() + a->firstSector, i.store);
   vmemBytes_ += a->bytes;
   if (i.store)
     w.storesLeaveAt = std::max(w.storesLeaveAt, clk + uint64_t(params_.storeToEndClk));

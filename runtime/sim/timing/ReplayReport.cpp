@@ -55,8 +55,8 @@ void Replay::report(TimingReport &r) const {
   r.matrixBusy = end_ ? double(matrixBusy()) / double(end_) / double(used) : 0;
   r.vmemBytes = vmemBytes_;
   r.ldsBytes = ldsBytes_;
-  uint64_t misses = memory_.lines() - memory_.l1Hits();
-  r.l1HitRate = memory_.lines() ? double(memory_.l1Hits()) / double(memory_.lines()) : 0;
+  uint64_t misses = memory_.sectors() - memory_.l1Hits();
+  r.l1HitRate = memory_.sectors() ? double(memory_.l1Hits()) / double(memory_.sectors()) : 0;
   r.l2HitRate = misses ? memory_.l2Hits() / double(misses) : 0;
   r.loop = hottestLoop(double(used));
   r.timeline = timeline_;

@@ -19,8 +19,9 @@ struct TraceStep {
 };
 
 struct TraceAccess {
-  uint32_t firstLine = 0; ///< in WaveTrace::lines
-  uint16_t lines = 0;     ///< cache lines touched
+  uint32_t firstSector = 0; ///< in WaveTrace::sectors
+  uint16_t sectors = 0;     ///< touched; a scalar load's are lines of the scalar cache
+  uint16_t lines = 0;       ///< that these are of
   uint16_t bytes = 0;
   LdsCost lds;
   uint8_t laneBytes = 0; ///< width of a lane
@@ -30,7 +31,7 @@ struct TraceAccess {
 struct WaveTrace {
   std::vector<TraceStep> steps;
   std::vector<TraceAccess> accesses;
-  std::vector<uint64_t> lines; ///< address / line size
+  std::vector<uint64_t> sectors; ///< address / sector size, ascending within an access
 };
 
 struct WorkgroupTrace {
