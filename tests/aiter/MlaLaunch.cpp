@@ -202,6 +202,9 @@ MlaRun MlaLaunch::run(const Policy &policy) {
             shape_.splits};
   co_.launch(grid, 256, args, policy);
   kernel_.persistent ? collectPersistent() : collectPlain();
+  if (kernel_.rawValues)
+    for (double &value : run_.out)
+      value *= kCacheScale;
   return std::move(run_);
 }
 

@@ -28,6 +28,7 @@ struct MlaKernel {
   bool bf16Unsplit = false; ///< with one split: writes bf16 and no LSE
   bool prefill = false;     ///< the struct's s_Q_Bs is one token's, not all of a sequence's
   bool roundRobin = false;  ///< "cprr": masks by positions in the whole sequence
+  bool rawValues = false;   ///< leaves the cache's scale off its output
 };
 
 struct MlaShape {

@@ -1,11 +1,11 @@
 // AITER's latent-attention code objects against float64: 26 plain ones (split over keys, and two
-// prefills) and 51 persistent ones; bf16, fp8, and bf16 queries on an fp8 cache; 8 to 128 heads, 1
+// prefills) and 52 persistent ones; bf16, fp8, and bf16 queries on an fp8 cache; 8 to 128 heads, 1
 // to 8 query tokens, with and without the causal mask, the final LSE and round-robin context
 // parallelism ("cprr").
 //
-// Not driven: mla_a8w8_qh16_qseqlen4_gqaratio16_ps_page, which AITER's own table (mla_asm.csv) does
-// not name and its host code cannot reach. Nor can it reach the plain ones of that name and
-// MLA_A16W16_1TG_4W_32mx1_16nx1; those take the arguments of their siblings.
+// AITER's own table (mla_asm.csv) does not name mla_a8w8_qh16_qseqlen4_gqaratio16_ps_page, nor the
+// plain ones of that name and MLA_A16W16_1TG_4W_32mx1_16nx1; those take the arguments of their
+// siblings.
 #include "tests/aiter/MlaLaunch.h"
 #include "tests/aiter/PagedWork.h"
 #include "tests/aiter/Verdicts.h"
@@ -24,6 +24,7 @@ enum : uint32_t {
   kOneSplit = 8,    ///< its partial output has no room for a second
   kManySplits = 32, ///< with one split it writes to the struct's 0xf0, which the host leaves null
   kEarlyLds = 16,   ///< see kInTurnEarlyLds
+  kRawValues = 64,
 };
 
 struct TestedMla {
@@ -46,7 +47,8 @@ struct TestedMla {
             .mqaIsHeads = (flags & kMqaIsHeads) != 0,
             .bf16Unsplit = (flags & kBf16Unsplit) != 0,
             .prefill = named("pfl"),
-            .roundRobin = named("cprr")};
+            .roundRobin = named("cprr"),
+            .rawValues = (flags & kRawValues) != 0};
   }
   const Policy &policy() const {
     return chosenPolicy(flags & kEarlyLds ? kInTurnEarlyLds : kInTurn);
@@ -134,6 +136,7 @@ const TestedMla kPersistentMla[] = {
     {"mla_a8w8_qh16_qseqlen4_gqaratio16_msk0_ps.co", kFp8, kFp8, 16, 4, 64},
     {"mla_a8w8_qh16_qseqlen4_gqaratio16_msk0_v3_ps.co", kFp8, kFp8, 16, 4, 128, 0, kMqaIsHeads},
     {"mla_a8w8_qh16_qseqlen4_gqaratio16_ps.co", kFp8, kFp8, 16, 4, 64},
+    {"mla_a8w8_qh16_qseqlen4_gqaratio16_ps_page.co", kFp8, kFp8, 16, 4, 32, 0, kRawValues},
     {"mla_a8w8_qh16_qseqlen4_gqaratio16_v3_ps.co", kFp8, kFp8, 16, 4, 128, 0, kMqaIsHeads},
     {"mla_a8w8_qh32_qseqlen1_gqaratio32_lse_ps.co", kFp8, kFp8, 32, 1, 128, 0, kEarlyLds},
     {"mla_a8w8_qh32_qseqlen1_gqaratio32_ps.co", kFp8, kFp8, 32, 1, 128, 0, kEarlyLds},

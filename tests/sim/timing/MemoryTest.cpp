@@ -78,6 +78,22 @@ TEST_CASE("a load over 16 half lines takes 37 clk of the L1, over 8 whole ones 1
         Catch::Detail::Approx(37).epsilon(0.02));
 }
 
+TEST_CASE("of a line L1 asks for the halves that loads want") {
+  std::string body = kSetUp + "v_and_b32 v2, 0x3c, v0\nv_lshlrev_b32 v2, 4, v2\n"
+                              "v_add_u32 v1, v1, v2\n";
+  for (const char *half : {"0", "64", "0"})
+    body += std::string("buffer_load_dwordx4 v[8:11], v1, s[4:7], 0 offen offset:") + half +
+            "\ns_waitcnt vmcnt(0)\n";
+  TimingReport r = timeSnippet({.body = body + "s_nop 0"});
+  TimingParams p;
+  size_t first = 12;
+  CHECK(clkFromTo(r, first, first + 1) >= uint64_t(p.hbmClk));
+  CHECK(clkFromTo(r, first + 2, first + 3) >= uint64_t(p.l2HitClk)); // the line is in L2 by now
+  CHECK(clkFromTo(r, first + 2, first + 3) < uint64_t(p.mallHitClk));
+  CHECK(clkFromTo(r, first + 4, first + 5) == uint64_t(p.l1HitClk));
+  CHECK(r.l1HitRate == Catch::Detail::Approx(1.0 / 3));
+}
+
 TEST_CASE("scalar loads: 730 clk cold, 56 again; s_endpgm waits for stores") {
   std::string body = "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\n"
                      "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\n"

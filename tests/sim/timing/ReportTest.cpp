@@ -140,3 +140,25 @@ TEST_CASE("every parameter states its tag and its source") {
     CHECK_FALSE(i.source.empty());
   }
 }
+
+TEST_CASE("a parameter is set by its name, within a hundred times the chip's") {
+  TimingParams p;
+  auto refusal = [&](const char *name, const char *value) {
+    attune::Result<void> set = setTimingParam(p, name, value);
+    return set ? std::string() : set.error().message;
+  };
+  CHECK(refusal("hbmClk", "900") == "");
+  CHECK(refusal("clockB", "-450.5") == "");
+  CHECK(refusal("memPortShared", "0") == "");
+  CHECK(p.hbmClk == 900);
+  CHECK(p.clockB == -450.5);
+  CHECK_FALSE(p.memPortShared);
+  CHECK(refusal("hbmClock", "900").find("nearest: hbmClk = 850") != std::string::npos);
+  for (const char *value : {"", "x", "900.5", "8", "85001", "nan", "9e9", "900 "})
+    CHECK(refusal("hbmClk", value).find("whole number from 9 to 85000") != std::string::npos);
+  CHECK(refusal("clockB", "1").find("from -90000 to -9") != std::string::npos);
+  CHECK(refusal("memPortShared", "2").find("from 0 to 1") != std::string::npos);
+  CHECK(p.hbmClk == 900);
+  for (const TimingParamInfo &row : timingParams())
+    CHECK(refusal(std::string(row.name).c_str(), std::to_string(row.value).c_str()) == "");
+}
