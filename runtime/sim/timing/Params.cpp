@@ -53,10 +53,12 @@ template <class T> Result<T> parse(const TimingParamInfo &of, std::string_view t
   bool number = failed == std::errc() && end == text.data() + text.size() && std::isfinite(value);
   double low = std::min(of.value / kFactor, of.value * kFactor);
   double high = std::max(of.value / kFactor, of.value * kFactor);
-  if (std::is_same_v<T, bool>)
-    low = 0, high = 1;
-  else if (std::is_integral_v<T>)
+  if (std::is_same_v<T, bool>) {
+    low = 0;
+    high = 1;
+  } else if (std::is_integral_v<T>) {
     low = std::max(1.0, std::ceil(low));
+  }
   bool whole = std::is_floating_point_v<T> || value == std::floor(value);
   if (!number || !whole || value < low || value > high)
     return refuse(fmt::format("{}: '{}' is not {} from {} to {}; gfx950 has {}", of.name, text,

@@ -18,7 +18,7 @@ struct TimingParams {
 #include "runtime/sim/timing/Gfx950Timing.def"
 
   int cus() const { return xcds * cusPerXcd; }
-  int sectorsPerLine() const { return std::max(1, lineBytes / sectorBytes); }
+  int sectorsPerLine() const { return std::clamp(lineBytes / sectorBytes, 1, 64); }
 };
 
 /// One row of the data file, for listings.
