@@ -16,7 +16,6 @@
 #include "runtime/sim/Numerics.h"
 #include "runtime/sim/Ops.h"
 #include <bit>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -105,15 +104,10 @@ struct HalfRounding {
 /// Arithmetic on halves is done in f32, which rounds in the halves' direction where that is not the
 /// host's already. (Rounding twice in one direction, or to nearest with as many bits as f32 has, is
 /// rounding once.)
-class HalfArithmetic {
-public:
-  explicit HalfArithmetic(const Wave &w) {
-    if ((w.mode & 3) != (w.mode >> 2 & 3)) [[unlikely]]
-      mode_.emplace(w);
+struct HalfArithmetic : HostFloatMode {
+  explicit HalfArithmetic(const Wave &w)
+      : HostFloatMode(w, (w.mode & 3) == (w.mode >> 2 & 3) ? w.mode : DoubleFloatMode::of(w.mode)) {
   }
-
-private:
-  std::optional<DoubleFloatMode> mode_;
 };
 
 struct PlainArithmetic {

@@ -75,8 +75,8 @@ struct DefaultFloatMode : HostFloatMode {
 };
 /// MODE's rounding and denormal bits of f64 (and f16): handlers of f64.
 struct DoubleFloatMode : HostFloatMode {
-  explicit DoubleFloatMode(const Wave &w)
-      : HostFloatMode(w, (w.mode >> 2 & 3) | (w.mode >> 6 & 3) << 4) {}
+  explicit DoubleFloatMode(const Wave &w) : HostFloatMode(w, of(w.mode)) {}
+  static constexpr uint32_t of(uint32_t mode) { return (mode >> 2 & 3) | (mode >> 6 & 3) << 4; }
 };
 
 /// Upper halves of the addresses that FLAT instructions take for LDS and scratch.

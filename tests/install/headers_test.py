@@ -34,6 +34,9 @@ class Headers(unittest.TestCase):
         self.assertNotRegex(needed, "LLVM|MLIR")
 
     def test_the_library_is_small(self):
+        symbols = subprocess.run(["nm", "-D", LIBRARY], capture_output=True, text=True, check=True).stdout
+        if "__asan_init" in symbols or "__tsan_init" in symbols:
+            self.skipTest("a sanitizer's checks are several times the size of the code")
         with tempfile.TemporaryDirectory() as folder:
             stripped = Path(folder) / "stripped.so"
             subprocess.run(["strip", "-o", stripped, LIBRARY], check=True)

@@ -3,6 +3,7 @@
 // reach every corner. Neither side knows the other.
 #include "compiler/spec/Builtins.h"
 #include "compiler/spec/Spec.h"
+#include "tests/oracle/ModelBuilder.h"
 #include "tests/oracle/Oracle.h"
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,8 +1,12 @@
 // The C API under random call orders: whatever is called with whatever is at hand, every call
-// returns a status, and one that fails leaves a text.
+// returns a status, and one that fails leaves a text. Every function of attune.h is among them.
+//
+//   ATTUNE_FUZZ_SECONDS=300 api_tests "Random calls*"      goes on with other seeds for so long
 #include "tests/runtime/api/Testing.h"
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstring>
+#include <fstream>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -37,22 +41,52 @@ private:
   std::array<std::shared_ptr<T>, 4> slots_;
 };
 
-struct World {
+/// A bundle with the kernel of attention "a", and what became of copies of it on bad disks.
+std::vector<std::vector<uint8_t>> bundles() {
   TempDir dir;
+  Result<std::shared_ptr<Context>> builder = Context::create(optionsFor(dir.path()));
+  REQUIRE(builder);
+  Result<cache::Key> key = (*builder)->key(specOf("a"), {});
+  Result<cache::KernelRef> image = (*builder)->image(specOf("a"), {});
+  REQUIRE((key && image));
+  Result<std::vector<uint8_t>> whole = bundle::writeBundle({{key->text(), "a", **image}});
+  REQUIRE(whole);
+  std::vector<std::vector<uint8_t>> all(6, *whole);
+  all[3].resize(whole->size() / 2);
+  all[4][whole->size() / 2] ^= 1;
+  all[5].assign(1, 'a');
+  return all;
+}
+
+struct World {
+  World() {
+    for (size_t i = 0; i < bundles.size(); ++i) {
+      files.push_back(dir / ("bundle" + std::to_string(i)));
+      std::ofstream(files.back(), std::ios::binary)
+          .write(reinterpret_cast<const char *>(bundles[i].data()),
+                 std::streamsize(bundles[i].size()));
+    }
+    std::ofstream(dir / "file.attn") << specText("a");
+    files.push_back(dir / "none");
+  }
+
+  TempDir dir;
+  const std::vector<std::vector<uint8_t>> bundles = ::bundles(); // outlive the contexts
+  std::vector<std::string> files;
   Slots<attune_context> contexts{attune_context_destroy};
   Slots<attune_spec> specs{attune_spec_destroy};
   Slots<attune_kernel> kernels{attune_kernel_destroy};
   Slots<attune_plan> plans{attune_plan_destroy};
-  std::atomic<int> ok{0}, failed{0}, mute{0};
+  std::atomic<int> ok{0}, failed{0}, mute{0}, wrong{0};
 };
 
 class Player {
 public:
   Player(World &world, uint32_t seed) : w_(world), random_(seed) {}
 
-  void play(int calls) {
-    for (int i = 0; i < calls; ++i) {
-      const attune_status status = call(random_() % 11);
+  void play(int count) {
+    for (int i = 0; i < count; ++i) {
+      const attune_status status = (this->*calls[next(std::size(calls))])();
       if (status == ATTUNE_OK || status == ATTUNE_PENDING)
         ++w_.ok;
       else
@@ -80,18 +114,62 @@ private:
     return status;
   }
 
+  /// What a getter says of a handle, or of none.
+  void expect(bool right) { w_.wrong += !right; }
+
+  attune_status askContext() {
+    const auto context = w_.contexts.at(random_());
+    const char *device = attune_context_device(context.get());
+    const char *arch = attune_context_arch(context.get());
+    expect(context ? device && arch && !strcmp(arch, "gfx950") : !device && !arch);
+    const char *text = nullptr; // another thread may ask too: it is not read
+    return attune_context_counters(context.get(), next(20) ? &text : nullptr);
+  }
+
+  attune_status addBundle() {
+    const auto context = w_.contexts.at(random_());
+    const uint32_t which = next(uint32_t(w_.files.size()));
+    if (next(2))
+      return attune_context_add_bundle(context.get(), w_.files[which].c_str());
+    if (which == w_.bundles.size())
+      return attune_context_add_bundle_memory(context.get(), nullptr, 0);
+    return attune_context_add_bundle_memory(context.get(), w_.bundles[which].data(),
+                                            w_.bundles[which].size());
+  }
+
   attune_status parse() {
     static const char *const names[] = {"a", "b", "refuse", "garbage", "c"};
     std::string text = specText(names[next(5)]);
     if (next(4) == 0)
       text[next(uint32_t(text.size()))] = char(next(256));
+    const attune_setting parameters[] = {{"reach", "9"}, {"reach", next(2) ? nullptr : "8"}};
+    attune_spec_options options{};
+    options.size = next(8) ? sizeof options : next(sizeof options);
+    options.file_name = next(2) ? "fuzz.attn" : nullptr;
+    options.attention = next(8) ? nullptr : "a";
+    options.parameters = next(8) ? nullptr : parameters;
+    options.num_parameters = next(8) ? 0 : next(3);
+    const attune_spec_options *given = next(2) ? &options : nullptr;
     attune_spec *spec = nullptr;
-    const attune_status status = attune_spec_parse(text.data(), text.size(), nullptr, &spec);
+    const attune_status status =
+        next(4) ? attune_spec_parse(text.data(), next(2) ? text.size() : SIZE_MAX, given, &spec)
+                : attune_spec_parse_file((w_.dir / (next(4) ? "file.attn" : "none")).c_str(), given,
+                                         &spec);
     w_.specs.put(random_(), spec);
     return status;
   }
 
-  attune_status get(bool soon) {
+  attune_status askSpec() {
+    const auto spec = w_.specs.at(random_());
+    const char *name = attune_spec_name(spec.get()), *digest = attune_spec_digest(spec.get());
+    expect(spec ? name && digest && strlen(digest) == 64 : !name && !digest);
+    return ATTUNE_OK;
+  }
+
+  attune_status getNow() { return get(attune_kernel_get); }
+  attune_status getSoon() { return get(attune_kernel_get_async); }
+
+  attune_status get(decltype(attune_kernel_get) function) {
     const auto context = w_.contexts.at(random_());
     const auto spec = w_.specs.at(random_());
     attune_setting knob{"waves", next(2) ? "2" : nullptr};
@@ -100,9 +178,26 @@ private:
     options.knobs = next(9) ? &knob : nullptr;
     options.num_knobs = next(2);
     attune_kernel *kernel = nullptr;
-    const attune_status status = (soon ? attune_kernel_get_async : attune_kernel_get)(
-        context.get(), spec.get(), next(2) ? &options : nullptr, &kernel);
+    const attune_status status =
+        function(context.get(), spec.get(), next(2) ? &options : nullptr, &kernel);
     w_.kernels.put(random_(), kernel);
+    return status;
+  }
+
+  attune_status askKernel() {
+    const auto kernel = w_.kernels.at(random_());
+    const int32_t index = int32_t(next(5)) - 2;
+    expect(!attune_kernel_tensor_name(kernel.get(), index)); // it has none
+    expect(!attune_kernel_scalar_name(kernel.get(), index));
+    const void *code = nullptr;
+    size_t bytes = 0;
+    expect((attune_kernel_code(kernel.get(), &code, &bytes) == ATTUNE_OK) == bool(kernel));
+    expect(!kernel || !memcmp(code, "\177ELF", 4));
+    attune_kernel_info info{};
+    info.size = next(8) ? sizeof info : next(sizeof info);
+    const attune_status status = attune_kernel_get_info(kernel.get(), &info);
+    if (status == ATTUNE_OK && info.size == sizeof info)
+      expect(!strcmp(info.name, "k") && strstr(info.sidecar, "\"k\""));
     return status;
   }
 
@@ -138,6 +233,16 @@ private:
     return status;
   }
 
+  attune_status askPlan() {
+    const auto plan = w_.plans.at(random_());
+    attune_plan_info info{};
+    info.size = next(8) ? sizeof info : next(sizeof info);
+    const attune_status status = attune_plan_get_info(plan.get(), &info);
+    if (status == ATTUNE_OK && info.size == sizeof info)
+      expect(*info.valid_while && info.batch < 5);
+    return status;
+  }
+
   attune_status run() {
     const auto plan = w_.plans.at(random_());
     attune_pointers p{};
@@ -151,34 +256,38 @@ private:
     return attune_run(plan.get(), &p, nullptr);
   }
 
-  attune_status call(uint32_t which) {
-    switch (which) {
-    case 0:
-      return createContext();
-    case 1:
-    case 2:
-      return parse();
-    case 3:
-      return get(true);
-    case 4:
-    case 5:
-      return get(false);
-    case 6:
-    case 7:
-      return plan();
-    case 8:
-    case 9:
-      return run();
-    default: {
-      const auto context = w_.contexts.at(random_());
-      uint64_t memory = 0;
-      const attune_status status = attune_alloc(context.get(), next(5000), &memory);
-      if (status == ATTUNE_OK)
-        attune_free(context.get(), memory);
+  /// Memory of a context: what was copied in comes out, and nothing beyond its end.
+  attune_status useMemory() {
+    const auto context = w_.contexts.at(random_());
+    const uint32_t bytes = next(5000), copied = next(6000);
+    uint64_t memory = 0;
+    if (auto status = attune_alloc(context.get(), next(50) ? bytes : uint64_t(random_()) << 32,
+                                   next(20) ? &memory : nullptr))
       return status;
+    const std::vector<uint8_t> in(copied, uint8_t(next(256)));
+    std::vector<uint8_t> out(copied);
+    attune_status status = attune_copy_in(context.get(), memory, in.data(), copied);
+    if (status == ATTUNE_OK) {
+      expect(attune_copy_out(context.get(), out.data(), memory, copied) == ATTUNE_OK && in == out);
+      status = attune_synchronize(context.get(), nullptr);
     }
-    }
+    attune_free(context.get(), next(20) ? memory : 1);
+    return status;
   }
+
+  attune_status ask() {
+    const auto status = attune_status(int(next(14)) - 2);
+    expect(*attune_status_name(status) && attune_abi_version() == ATTUNE_ABI_VERSION);
+    return ATTUNE_OK;
+  }
+
+  using Call = attune_status (Player::*)();
+  static constexpr Call calls[] = {&Player::createContext, &Player::parse,     &Player::parse,
+                                   &Player::getSoon,       &Player::getNow,    &Player::getNow,
+                                   &Player::plan,          &Player::plan,      &Player::run,
+                                   &Player::run,           &Player::useMemory, &Player::ask,
+                                   &Player::askContext,    &Player::askSpec,   &Player::askKernel,
+                                   &Player::askPlan,       &Player::addBundle};
 
   World &w_;
   std::mt19937 random_;
@@ -188,17 +297,27 @@ private:
 
 TEST_CASE("Random calls of the C API, from one thread and from four") {
   useFakeCompiler();
-  for (int threads : {1, 4}) {
-    World world;
-    std::vector<std::thread> players;
-    for (int t = 0; t < threads; ++t)
-      players.emplace_back([&world, t, threads] {
-        Player(world, uint32_t(100 * threads + t)).play(4000 / threads);
-      });
-    for (std::thread &player : players)
-      player.join();
-    CHECK(world.mute == 0);
-    CHECK(world.ok > 500); // it gets somewhere
-    CHECK(world.failed > 500);
-  }
+  const char *wanted = std::getenv("ATTUNE_FUZZ_SECONDS");
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::seconds(wanted ? std::atoi(wanted) : 0);
+  uint32_t seed = 0, calls = 0;
+  do
+    for (int threads : {1, 4}) {
+      INFO("round " << seed << ", " << threads << " threads");
+      World world;
+      std::vector<std::thread> players;
+      for (int t = 0; t < threads; ++t)
+        players.emplace_back(
+            [&world, threads, s = ++seed] { Player(world, s).play(6000 / threads); });
+      for (std::thread &player : players)
+        player.join();
+      CHECK(world.mute == 0);
+      CHECK(world.wrong == 0);
+      CHECK(world.ok > 500); // it gets somewhere
+      CHECK(world.failed > 500);
+      calls += uint32_t(world.ok + world.failed);
+    }
+  while (std::chrono::steady_clock::now() < end);
+  if (wanted)
+    WARN(calls << " calls");
 }

@@ -37,8 +37,8 @@ std::string built(const std::string &libraries) {
 
 std::string outputOf(const std::string &program) {
   std::string out = simtest::scratchDir() + "/sample.out";
-  REQUIRE(simtest::runCommand("env LD_LIBRARY_PATH=" + folder + " sh -c '" + program + " > " + out +
-                              "'"));
+  REQUIRE(simtest::runCommand("sh -c 'exec env LD_LIBRARY_PATH=" + folder +
+                              " LD_PRELOAD=" ATTUNE_PRELOAD " " + program + " > " + out + "'"));
   return simtest::readText(out);
 }
 
