@@ -24,14 +24,15 @@ uint32_t floatClass(Format f, uint64_t bits) {
     return f.isSignalling(bits) ? SignallingNan : QuietNan;
   if (magnitude == f.infinity())
     return Infinite;
-  return (magnitude == f.largest() ? Largest : 0) | (f.isDenormal(bits) ? Denormal : 0);
+  return (magnitude == f.largest() ? Largest : NoClass) | (f.isDenormal(bits) ? Denormal : NoClass);
 }
 
 uint32_t intClass(int bits, uint64_t value) {
   uint64_t all = bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1, top = all ^ all >> 1;
   value &= all;
-  return (value == 0 ? Zero : 0) | (value == 1 ? One : 0) | (value == all ? AllOnes : 0) |
-         (value == top ? Lowest : 0) | (value == (all >> 1) ? Highest : 0);
+  return (value == 0 ? Zero : NoClass) | (value == 1 ? One : NoClass) |
+         (value == all ? AllOnes : NoClass) | (value == top ? Lowest : NoClass) |
+         (value == (all >> 1) ? Highest : NoClass);
 }
 
 /// Classes of one value of a type; `bits` holds 64 bits, of which narrow types look at the low
@@ -56,7 +57,7 @@ uint32_t classesOfValue(char type, uint64_t bits) {
   case 't':
     return intClass(16, bits) | intClass(16, bits >> 16);
   case 'n':
-    return (uint32_t(bits) == 0 ? Zero : 0) | (uint32_t(bits) >= 32 ? Beyond : 0);
+    return (uint32_t(bits) == 0 ? Zero : NoClass) | (uint32_t(bits) >= 32 ? Beyond : NoClass);
   default:
     return 0;
   }
@@ -76,10 +77,12 @@ uint32_t classesOfBytes(char type, uint32_t word) {
     } else if (size == 0) {
       seen |= byte ? NegZero : PosZero;
     } else if (type == '8') {
-      seen |= size == 0x7f ? QuietNan : size == 0x7e ? Largest : size < 8 ? Denormal : 0;
+      seen |= size == 0x7f ? QuietNan : size == 0x7e ? Largest : size < 8 ? Denormal : NoClass;
     } else {
-      seen |= size > 0x7c ? (size & 2 ? QuietNan : SignallingNan) : size == 0x7c ? Infinite : 0;
-      seen |= size == 0x7b ? Largest : size < 4 ? Denormal : 0;
+      seen |= size > 0x7c    ? (size & 2 ? QuietNan : SignallingNan)
+              : size == 0x7c ? Infinite
+                             : NoClass;
+      seen |= size == 0x7b ? Largest : size < 4 ? Denormal : NoClass;
     }
   }
   return seen;
@@ -163,11 +166,11 @@ void EdgeAudit::before(Wave &w, const Inst &i) {
     if (row.needed.sources[n] & ~seen.sources[n])
       seen.sources[n] |= classesOfSource(w, i.src[n], row.types[n]);
   uint64_t exec = w.exec();
-  seen.state |= exec == 0 ? ExecNone : exec != kAllLanes ? ExecPartial : 0;
+  seen.state |= exec == 0 ? ExecNone : exec != kAllLanes ? ExecPartial : NoState;
   seen.state |= w.scc ? SccInSet : SccInClear;
-  seen.state |= i.offset ? WithOffset : 0;
-  seen.state |= (w.mode & kKeep32) == kKeep32 ? DenormalsKept : 0;
-  seen.state |= (w.mode & kKeep32) == 0 ? DenormalsFlushed : 0;
+  seen.state |= i.offset ? WithOffset : NoState;
+  seen.state |= (w.mode & kKeep32) == kKeep32 ? DenormalsKept : NoState;
+  seen.state |= (w.mode & kKeep32) == 0 ? DenormalsFlushed : NoState;
   nextIp_ = w.ip;
 }
 
@@ -179,8 +182,8 @@ void EdgeAudit::issued(const Access &a) {
   unsigned unit = std::min<unsigned>(a.inst->memBytes, 4);
   for (int l = 0; l < kLanes; ++l)
     if (a.exec >> l & 1) {
-      row.seen.state |= a.bytes[l] < a.inst->memBytes ? OutOfRange : 0;
-      row.seen.state |= a.address[l] % unit ? Unaligned : 0;
+      row.seen.state |= a.bytes[l] < a.inst->memBytes ? OutOfRange : NoState;
+      row.seen.state |= a.address[l] % unit ? Unaligned : NoState;
     }
 }
 

@@ -14,6 +14,7 @@ namespace simtest {
 
 /// Classes of values, a source each; an operand's type says which of them it has.
 enum ValueClass : uint32_t {
+  NoClass = 0,
   PosZero = 1 << 0,
   NegZero = 1 << 1,
   Denormal = 1 << 2,
@@ -33,6 +34,7 @@ enum ValueClass : uint32_t {
 
 /// States of the machine around an instruction.
 enum StateClass : uint32_t {
+  NoState = 0,
   ExecPartial = 1 << 0,
   ExecNone = 1 << 1,
   SccSet = 1 << 2,
