@@ -63,7 +63,7 @@ typedef enum attune_status {
   ATTUNE_SIM_FAULT = 7,        /* the simulator stopped a kernel */
   ATTUNE_INTERNAL = 8,         /* a bug of Attune */
   ATTUNE_PENDING = 9,          /* not an error: the kernel is still being compiled */
-  ATTUNE_STATUS_ANY = 0x7fffffff /* never returned: makes every int a value of the type */
+  ATTUNE_STATUS_ANY = -0x7fffffff - 1 /* never returned: makes every int a value of the type */
 } attune_status;
 
 /* Of the last call in this thread that did not return ATTUNE_OK; "" before the first. Valid until
@@ -225,7 +225,8 @@ typedef enum attune_dtype {
   ATTUNE_I16 = 6,
   ATTUNE_I8 = 7,
   ATTUNE_U8 = 8,
-  ATTUNE_BOOL = 9 /* a byte, 0 or 1 */
+  ATTUNE_BOOL = 9,                   /* a byte, 0 or 1 */
+  ATTUNE_DTYPE_ANY = -0x7fffffff - 1 /* no dtype: makes every int a value of the type */
 } attune_dtype;
 
 #define ATTUNE_MAX_RANK 8

@@ -1,6 +1,7 @@
 // attune.h as a C program meets it: every argument that can be wrong, once.
 #include "tests/runtime/api/Testing.h"
 #include <catch2/catch.hpp>
+#include <climits>
 #include <string>
 
 using namespace attune;
@@ -239,6 +240,9 @@ TEST_CASE("Tensors that are none are refused by name") {
   };
   refused([](attune_shapes &s) { s.q.rank = 9; }, "q: rank");
   refused([](attune_shapes &s) { s.k.dtype = 0; }, "k: dtype");
+  for (int wrong : {-1, 77, INT_MIN})
+    refused([&](attune_shapes &s) { s.k = attune_packed(attune_dtype(wrong), 3, s.k.shape); },
+            std::to_string(wrong).c_str());
   refused([](attune_shapes &s) { s.v.shape[0] = -1; }, "v: dimension 0");
   refused([](attune_shapes &s) { s.out.dtype = ATTUNE_F32; }, "out: element type");
   refused([](attune_shapes &s) { s.lse.rank = 0; }, "lse: the kernel writes it");
@@ -283,6 +287,7 @@ TEST_CASE("Captured tensors and scalars go by their order") {
 TEST_CASE("Every status has a name, and the version is that of the header") {
   for (int i = ATTUNE_OK; i <= ATTUNE_PENDING; ++i)
     CHECK(std::string(attune_status_name(attune_status(i))) != "unknown status");
-  CHECK(std::string(attune_status_name(attune_status(77))) == "unknown status");
+  for (int i : {-1, 77, INT_MAX, INT_MIN})
+    CHECK(std::string(attune_status_name(attune_status(i))) == "unknown status");
   CHECK(attune_abi_version() == ATTUNE_ABI_VERSION);
 }
