@@ -8,7 +8,7 @@
 extern "C" {
 
 // Not namespaced: the names are HIP's, and callers link against them.
-typedef enum hipError_t {
+typedef enum hipError_t : int { // every int is one: programs ask for the names of any
 #define HIP_ERROR(NAME, VALUE, TEXT) NAME = VALUE,
 #include "runtime/hip/Errors.def"
 } hipError_t;

@@ -67,6 +67,7 @@ TEST_CASE("hip: errors have names and texts") {
   CHECK(text("hipGetErrorName", 719) == "hipErrorLaunchFailure");
   CHECK(text("hipGetErrorName", 0) == "hipSuccess");
   CHECK(text("hipGetErrorName", 12345) == "hipErrorUnknown");
+  CHECK(text("hipGetErrorName", -1) == "hipErrorUnknown");
   CHECK(text("hipGetErrorString", 2) == "out of memory");
   const char *name = nullptr;
   REQUIRE(hip("hipDrvGetErrorName", 906, &name) == success);
