@@ -59,7 +59,8 @@ public:
   }
   template <class T> std::vector<T> download(uint64_t p, size_t count) {
     std::vector<T> data(count);
-    std::memcpy(data.data(), attune::sim::Memory::host(p), count * sizeof(T));
+    if (count > 0) // an empty vector has no address
+      std::memcpy(data.data(), attune::sim::Memory::host(p), count * sizeof(T));
     return data;
   }
   /// Launches; the error message, or "" and `stats`.
