@@ -174,7 +174,7 @@ template <const Format &F> Expected dotFloat(C c) {
     return e;
   int result = sum.zero() ? -1000 : exponentOf(sum);
   e.skip = largest > 120 || (largest != -1000 && result < -100) || result == -1000;
-  e.ulps = e.skip ? 0 : 4 * double(uint64_t(1) << std::min(largest - result, 40));
+  e.ulps = e.skip ? 0 : 4 * double(uint64_t(1) << std::clamp(largest - result, 0, 40));
   return e;
 }
 
