@@ -143,8 +143,8 @@ TEST_CASE("memory: bounds, poison, and buffers larger than the machine") {
   CHECK(m.copyOut(buffer, q, 10));
   CHECK(uint8_t(buffer[9]) == 0xee);
   m.setPoison(-1);
-  attune::Result<uint64_t> large = m.alloc(uint64_t(6) << 40);
+  attune::Result<uint64_t> large = m.alloc(uint64_t(3) << 40); // the thread sanitizer leaves 6 TiB
   REQUIRE(large);
-  CHECK(m.copyIn(*large + (uint64_t(5) << 40), buffer, 1));
+  CHECK(m.copyIn(*large + (uint64_t(2) << 40), buffer, 1));
   CHECK_FALSE(m.alloc(uint64_t(1) << 60));
 }

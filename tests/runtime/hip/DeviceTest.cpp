@@ -194,7 +194,7 @@ TEST_CASE("hip: ATTUNE_HIP_DEVICES is the number of devices") {
   auto count = [](const std::string &value) {
     std::string out = simtest::scratchDir() + "/count";
     REQUIRE(simtest::runCommand("ATTUNE_HIP_DEVICES='" + value +
-                                "' python3 -c 'import ctypes, sys; n = ctypes.c_int(); "
+                                "' " PRELOAD " python3 -c 'import ctypes, sys; n = ctypes.c_int(); "
                                 "ctypes.CDLL(sys.argv[1]).hipGetDeviceCount(ctypes.byref(n)); "
                                 "open(sys.argv[2], \"w\").write(str(n.value))' " SIM_HIP_LIBRARY
                                 " " +

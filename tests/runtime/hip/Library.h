@@ -9,6 +9,10 @@
 #include <string>
 #include <unistd.h>
 
+/// For the environment of programs that are not instrumented: what the library needs if it is, and
+/// no look at what the program itself leaves behind.
+#define PRELOAD "ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=" ATTUNE_PRELOAD
+
 namespace hiptest {
 
 inline void *library() {
