@@ -55,6 +55,31 @@ class Programs:
         self.right("./example", LD_LIBRARY_PATH=str(self.prefix / "lib"))
         self.right("./example", LD_LIBRARY_PATH=str(self.prefix / "lib"), ATTUNE_COMPILE="child", ATTUNE_CACHE="off")
 
+    def test_c_with_a_bundle_linked_in(self):
+        """No compiler, no cache and no file beside the program: `attune aot --emit`, the library, and that is all."""
+        source = example("c")
+        spec = "".join(re.findall(r'"(.*)\\n"', source))
+        (self.here / "example.attn").write_text(spec)
+        source = source.replace("int main(void)", "extern const unsigned char kernels[];\n"
+                                "extern const unsigned long long kernels_size;\n\nint main(void)")
+        source = source.replace('options.device = "sim";', 'options.device = "sim";\n  options.no_jit = 1;')
+        source = source.replace("check(attune_spec_parse(",
+                                "check(attune_context_add_bundle_memory(context, kernels, kernels_size));\n  "
+                                "check(attune_spec_parse(")
+        (self.here / "program.c").write_text(source)
+        libraries = (f"-I{self.prefix}/include", f"-L{self.prefix}/lib", "-lattune", "-lm")
+        alone = {"LD_LIBRARY_PATH": str(self.prefix / "lib"), "ATTUNE_COMPILER": "/nowhere", "ATTUNE_CACHE": "off"}
+        for form, file in (("c", "kernels.c"), ("object", "kernels.o")):
+            run(self.prefix / "bin/attune", "aot", "example.attn", "--arch", "gfx950", "--emit", form, "--symbol", "kernels",
+                "-o", file, cwd=self.here, LD_LIBRARY_PATH=str(self.prefix / "lib"))
+            run("gcc", "-std=c99", "program.c", file, "-o", "program", *libraries, cwd=self.here)
+            self.assertIn("right", run("./program", cwd=self.here, **alone))
+        # The bundle is what serves: without it the same program is refused.
+        (self.here / "without.c").write_text(re.sub(r"  check\(attune_context_add_bundle_memory.*\n", "", source))
+        run("gcc", "-std=c99", "without.c", "kernels.o", "-o", "without", *libraries, cwd=self.here)
+        with self.assertRaisesRegex(AssertionError, "forbids compiling"):
+            run("./without", cwd=self.here, **alone)
+
     def test_cpp_by_cmake(self):
         (self.here / "CMakeLists.txt").write_text(example("cmake"))
         (self.here / "example.cpp").write_text(example("cpp"))

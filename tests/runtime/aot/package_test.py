@@ -172,7 +172,7 @@ class Package(unittest.TestCase):
         code = bytearray((self.folder / "k.hsaco").read_bytes())
         struct.pack_into("<I", code, 48, flags(code) & ~0xFF | GFX942)
         (self.folder / "k.hsaco").write_bytes(code)
-        said = self.attune("run", "k.hsaco", "--q-lens", "3", code=1).stderr
+        said = self.attune("run", "k.hsaco", "--q-lens", "3", code=2).stderr
         self.assertIn("the code object is for gfx942, sim is gfx950", said)
         self.assertIn("build it for gfx950", said)
         other = self.load([self.build(self.folder / "a.attune", spec)], [spec], device="hip", ATTUNE_HIP_LIBRARY=str(FAKE_HIP))
