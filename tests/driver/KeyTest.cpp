@@ -477,7 +477,8 @@ std::vector<std::string> otherUses() {
     uses.push_back(std::string("mask = (q ") + one + " 3) < k");
   for (const char *one : {"&&", "||", "^"})
     uses.push_back(std::string("mask = (k < q) ") + one + " (k == 7)");
-  uses.insert(uses.end(), {"score = -s", "mask = -q < k", "scalar x : f32\n  score = s * x"});
+  uses.insert(uses.end(), {"score = -s", "mask = -q < k", "mask = select(k < q, true, k == 7)",
+                           "scalar x : f32\n  score = s * x"});
   return uses;
 }
 
