@@ -15,7 +15,7 @@ CMAKE, BUILD, SOURCE = sys.argv.pop(1), Path(sys.argv.pop(1)), Path(sys.argv.pop
 SKIPPED = 77
 CONTACT = "Ada Example <ada@packages.example>"
 # Bytes of each .deb, a third above what they were when this was written.
-BUDGETS = {"attune": 1_800_000, "attune-compiler": 5_600_000, "attune-dev": 15_000}
+BUDGETS = {"attune": 1_800_000, "attune-compiler": 7_800_000, "attune-dev": 15_000}
 PAGE = (SOURCE / "docs/library.md").read_text()
 # Nothing of the tree and of this session may help.
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("ATTUNE_", "PYTHON", "LD_"))}
