@@ -28,23 +28,12 @@ ExprEmitter::Key ExprEmitter::keyOf(ExprKind kind, ScalarType type, double f, in
 Value ExprEmitter::emit(ExprId id) {
   if (Value value = done_.lookup(id))
     return value;
-  const Expr &e = model_.exprs[id];
-  Value value;
-  if (e.kind == ExprKind::Call) {
-    value = emit(e.body);
-  } else {
-    SmallVector<Value> args;
-    for (ExprId arg : e.args)
-      args.push_back(emit(arg));
-    Value &known = known_[keyOf(e.kind, e.type, e.f, e.i, args)];
-    if (!known) {
-      loc_ = FileLineColLoc::get(b_.getContext(), model_.fileName, e.range.line, e.range.column);
-      known = emitNode(e, args);
-    }
-    value = known;
-  }
-  done_[id] = value;
-  return value;
+  const Expr &e = model_.normal.exprs[id];
+  SmallVector<Value> args;
+  for (ExprId arg : e.args)
+    args.push_back(emit(arg));
+  loc_ = FileLineColLoc::get(b_.getContext(), model_.fileName, e.range.line, e.range.column);
+  return done_[id] = emitNode(e, args);
 }
 
 Value ExprEmitter::emitNode(const Expr &e, ArrayRef<Value> args) {
@@ -69,7 +58,14 @@ Value ExprEmitter::emitNode(const Expr &e, ArrayRef<Value> args) {
   case ToI32:
     return toI32(args[0]);
   case Call:
-    llvm_unreachable("emit follows calls into their bodies");
+    llvm_unreachable("the normal form has none");
+  case And:
+  case Or: {
+    Value all = args.front();
+    for (Value arg : args.drop_front())
+      all = operation(e.kind, e.type, {all, arg});
+    return all;
+  }
   default:
     return operation(e.kind, e.type, args);
   }

@@ -1,8 +1,7 @@
 // Emits expressions of a spec into a score or mask region.
 //
-// Two nodes of the Model that mean the same (same operation on the same values) become one op,
-// wherever in the expression they stand: `causal && window(8)` holds `k <= q` twice and its region
-// once.
+// What is emitted is the normal form, in which equal nodes are one: `causal && window(8)` says
+// `k <= q` twice and its region has it once. Constants that only the lowering needs are shared too.
 #pragma once
 #include "compiler/dialect/attn/AttnOps.h"
 #include "compiler/spec/Model.h"

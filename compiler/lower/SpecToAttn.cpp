@@ -23,7 +23,7 @@ Location kernelLocation(MLIRContext &context, const spec::Model &model) {
 }
 
 double scaleOf(const spec::Model &model) {
-  if (model.scaleExpr >= 0)
+  if (model.normal.scale >= 0)
     return 1; // the score region multiplies
   return model.scale.value_or(1 / std::sqrt(static_cast<double>(model.problem.headDim)));
 }
@@ -42,26 +42,26 @@ SmallVector<attn::CaptureAttr> capturesOf(MLIRContext &context, const spec::Mode
 }
 
 void addScore(attn::KernelOp kernel, const spec::Model &model) {
-  if (model.score < 0 && model.scaleExpr < 0)
+  if (model.normal.score < 0 && model.normal.scale < 0)
     return;
   Block *body = kernel.addScoreBody();
   OpBuilder b = OpBuilder::atBlockEnd(body);
   ExprEmitter emitter(b, kernel, model, body);
-  if (model.scaleExpr >= 0) {
-    Value scale = emitter.emit(model.scaleExpr);
+  if (model.normal.scale >= 0) {
+    Value scale = emitter.emit(model.normal.scale);
     emitter.setLogit(arith::MulFOp::create(b, scale.getLoc(), emitter.logit(), scale));
   }
-  Value score = model.score >= 0 ? emitter.emit(model.score) : emitter.logit();
+  Value score = model.normal.score >= 0 ? emitter.emit(model.normal.score) : emitter.logit();
   attn::YieldOp::create(b, score.getLoc(), score);
 }
 
 void addMask(attn::KernelOp kernel, const spec::Model &model) {
-  if (model.mask < 0)
+  if (model.normal.mask < 0)
     return;
   Block *body = kernel.addMaskBody();
   OpBuilder b = OpBuilder::atBlockEnd(body);
   ExprEmitter emitter(b, kernel, model, body);
-  Value visible = emitter.emit(model.mask);
+  Value visible = emitter.emit(model.normal.mask);
   attn::YieldOp::create(b, visible.getLoc(), visible);
 }
 

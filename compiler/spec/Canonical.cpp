@@ -3,48 +3,61 @@
 #include "runtime/abi/Digest.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 
 namespace attune::spec {
 
 namespace {
 
-/// Prints expressions as prefix text, brought to a normal form on the way:
-///   calls are their bodies · a > b is b < a · operands that commute are sorted · && and || are
-///   flat, each operand once · !!a is a · !(a == b) is a != b · on i32 !(a < b) is b <= a ·
-///   constants are the f32 they become
-class Printer {
+/// Brings expressions to their normal form, with its prefix text:
+///   calls are their bodies · a > b is b < a · operands that commute are sorted by their text · &&
+///   and || are flat, each operand once · !!a is a · !(a == b) is a != b · on i32 !(a < b) is b <=
+///   a · constants are the f32 they become
+class Normalizer {
 public:
-  explicit Printer(const Model &model) : m(model) {}
+  explicit Normalizer(Model &model) : m_(model) {}
 
-  std::string print(ExprId id) const {
+  ExprId run(ExprId id) {
+    if (id < 0)
+      return -1;
+    if (auto known = done_.find(id); known != done_.end())
+      return known->second;
+    const ExprId normal = make(at(id));
+    done_[id] = normal;
+    return normal;
+  }
+
+  const std::string &text(ExprId normal) const { return texts_[size_t(normal)]; }
+
+private:
+  const Expr &at(ExprId id) const { return m_.exprs[size_t(id)]; }
+
+  ExprId make(const Expr &e) {
     using enum ExprKind;
-    const Expr &e = at(id);
     switch (e.kind) {
     case ConstF:
-      return fmt::format("{:a}", float(e.f));
+      return leaf(e, fmt::format("{:a}", float(e.f)));
     case ConstI:
-      return fmt::format("{}", e.i);
+      return leaf(e, fmt::format("{}", e.i));
     case ConstB:
-      return e.i ? "true" : "false";
+      return leaf(e, e.i ? "true" : "false");
     case Index:
-      return std::string(indexName(IndexName(e.i)));
+      return leaf(e, std::string(indexName(IndexName(e.i))));
     case Scalar:
-      return "scalar:" + m.problem.scalars[size_t(e.i)].name;
+      return leaf(e, "scalar:" + m_.problem.scalars[size_t(e.i)].name);
     case Read:
-      return list("read:" + m.tensors[size_t(e.i)].info.name, operands(e));
+      return list(e, e.kind, "read:" + m_.tensors[size_t(e.i)].info.name, operands(e));
     case Call:
-      return print(e.body);
+      return run(e.body);
     case Gt:
-      return list("<", {print(e.args[1]), print(e.args[0])});
+      return list(e, Lt, {run(e.args[1]), run(e.args[0])});
     case Ge:
-      return list("<=", {print(e.args[1]), print(e.args[0])});
+      return list(e, Le, {run(e.args[1]), run(e.args[0])});
     case And:
     case Or:
-      return junction(id, e.kind);
+      return junction(e);
     case Not:
-      return negation(e.args[0]);
-    case Neg:
-      return list("neg", operands(e));
+      return negation(e);
     case Add:
     case Mul:
     case Min:
@@ -55,14 +68,11 @@ public:
     case BitAnd:
     case BitOr:
     case BitXor:
-      return list(spelling(e.kind), sorted(operands(e)));
+      return list(e, e.kind, sorted(operands(e)));
     default:
-      return list(spelling(e.kind), operands(e));
+      return list(e, e.kind, operands(e));
     }
   }
-
-private:
-  const Expr &at(ExprId id) const { return m.exprs[size_t(id)]; }
 
   static std::string_view indexName(IndexName name) {
     for (const IndexRow &row : indexNames())
@@ -71,65 +81,90 @@ private:
     return "?";
   }
 
-  std::vector<std::string> operands(const Expr &e) const {
-    std::vector<std::string> out;
+  std::vector<ExprId> operands(const Expr &e) {
+    std::vector<ExprId> out;
     for (ExprId arg : e.args)
-      out.push_back(print(arg));
+      out.push_back(run(arg));
     return out;
   }
 
-  static std::vector<std::string> sorted(std::vector<std::string> parts) {
-    std::sort(parts.begin(), parts.end());
+  /// Equal text is one node, so equal nodes stand side by side.
+  std::vector<ExprId> sorted(std::vector<ExprId> parts) const {
+    std::sort(parts.begin(), parts.end(), [&](ExprId a, ExprId b) { return text(a) < text(b); });
     return parts;
   }
 
-  static std::string list(std::string_view head, const std::vector<std::string> &parts) {
-    std::string out = fmt::format("({}", head);
-    for (const std::string &p : parts)
-      out += " " + p;
-    return out + ")";
+  ExprId leaf(const Expr &e, std::string text) { return node(e, e.kind, {}, std::move(text)); }
+
+  ExprId list(const Expr &e, ExprKind kind, std::vector<ExprId> parts) {
+    return list(e, kind, kind == ExprKind::Neg ? "neg" : spelling(kind), std::move(parts));
+  }
+
+  ExprId list(const Expr &e, ExprKind kind, std::string_view head, std::vector<ExprId> parts) {
+    std::string text = fmt::format("({}", head);
+    for (ExprId part : parts)
+      text += " " + this->text(part);
+    return node(e, kind, std::move(parts), text + ")");
+  }
+
+  /// `from` gives type, literal and place.
+  ExprId node(const Expr &from, ExprKind kind, std::vector<ExprId> args, std::string text) {
+    const auto [at, isNew] = byText_.try_emplace(text, ExprId(texts_.size()));
+    if (isNew) {
+      Expr &e = m_.normal.exprs.emplace_back();
+      e.kind = kind;
+      e.type = from.type;
+      e.f = from.f;
+      e.i = from.i;
+      e.args = std::move(args);
+      e.range = from.range;
+      texts_.push_back(std::move(text));
+    }
+    return at->second;
   }
 
   /// Through calls, the node that decides what an operand is.
-  ExprId core(ExprId id) const {
+  const Expr &core(ExprId id) const {
     while (at(id).kind == ExprKind::Call)
       id = at(id).body;
-    return id;
+    return at(id);
   }
 
-  std::string junction(ExprId id, ExprKind kind) const {
-    std::vector<std::string> parts;
-    std::vector<ExprId> work = {id};
+  ExprId junction(const Expr &e) {
+    std::vector<ExprId> parts, work = e.args;
     while (!work.empty()) {
-      ExprId next = core(work.back());
+      const ExprId next = work.back();
       work.pop_back();
-      if (at(next).kind == kind)
-        work.insert(work.end(), at(next).args.begin(), at(next).args.end());
+      if (const Expr &inner = core(next); inner.kind == e.kind)
+        work.insert(work.end(), inner.args.begin(), inner.args.end());
       else
-        parts.push_back(print(next));
+        parts.push_back(run(next));
     }
     parts = sorted(std::move(parts));
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-    return parts.size() == 1 ? parts[0] : list(spelling(kind), parts);
+    return parts.size() == 1 ? parts[0] : list(e, e.kind, std::move(parts));
   }
 
-  std::string negation(ExprId operand) const {
+  ExprId negation(const Expr &whole) {
     using enum ExprKind;
-    const Expr &e = at(core(operand));
+    const Expr &e = core(whole.args[0]);
     if (e.kind == Not)
-      return print(e.args[0]);
+      return run(e.args[0]);
     if (e.kind == Eq || e.kind == Ne)
-      return list(e.kind == Eq ? "!=" : "==", sorted(operands(e)));
-    bool whole = !e.args.empty() && at(e.args[0]).type == ScalarType::I32; // a float may be NaN
-    if (whole && (e.kind == Lt || e.kind == Le || e.kind == Gt || e.kind == Ge)) {
-      bool swap = e.kind == Lt || e.kind == Le; // !(a < b) is b <= a, !(a > b) is a <= b
-      std::string a = print(e.args[swap]), b = print(e.args[!swap]);
-      return list(e.kind == Lt || e.kind == Gt ? "<=" : "<", {a, b});
+      return list(e, e.kind == Eq ? Ne : Eq, sorted(operands(e)));
+    const bool i32 = !e.args.empty() && at(e.args[0]).type == ScalarType::I32; // a float may be NaN
+    if (i32 && (e.kind == Lt || e.kind == Le || e.kind == Gt || e.kind == Ge)) {
+      const bool swap = e.kind == Lt || e.kind == Le; // !(a < b) is b <= a, !(a > b) is a <= b
+      const ExprId a = run(e.args[swap]), b = run(e.args[!swap]);
+      return list(e, e.kind == Lt || e.kind == Gt ? Le : Lt, {a, b});
     }
-    return list("!", {print(operand)});
+    return list(whole, Not, "!", {run(whole.args[0])});
   }
 
-  const Model &m;
+  Model &m_;
+  std::map<ExprId, ExprId> done_;
+  std::map<std::string, ExprId> byText_;
+  std::vector<std::string> texts_; ///< of m_.normal.exprs
 };
 
 /// Copies what `root` reaches to `out`, operands before users.
@@ -181,14 +216,21 @@ void finishModel(Model &m) {
   m.mask = compactor.move(m.mask);
   m.exprs = std::move(compactor.out);
 
-  Printer printer(m);
-  auto field = [&](ExprId e, std::string_view whenAbsent) {
-    return e < 0 ? std::string(whenAbsent) : printer.print(e);
+  Normalizer normalizer(m);
+  m.normal = {};
+  // What changes nothing is not there, however it was written.
+  const auto normal = [&](ExprId e, std::string_view absent, ExprId &root) {
+    root = normalizer.run(e);
+    if (root >= 0 && normalizer.text(root) == absent)
+      root = -1;
+    return root < 0 ? std::string(absent) : normalizer.text(root);
   };
   m.canonical = problemText(m);
-  m.canonical += fmt::format("scale {}\n", m.scale ? fmt::format("{:a}", float(*m.scale))
-                                                   : printer.print(m.scaleExpr));
-  m.canonical += fmt::format("score {}\nmask {}\n", field(m.score, "s"), field(m.mask, "true"));
+  // In double, as the compiler folds it with log2(e); in an expression it is an f32.
+  m.canonical += fmt::format("scale {}\n", m.scale ? fmt::format("{:a}", *m.scale)
+                                                   : normal(m.scaleExpr, "", m.normal.scale));
+  m.canonical += fmt::format("score {}\n", normal(m.score, "s", m.normal.score));
+  m.canonical += fmt::format("mask {}\n", normal(m.mask, "true", m.normal.mask));
   m.digest = sha256Hex(m.canonical);
 }
 

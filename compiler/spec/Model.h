@@ -79,6 +79,13 @@ struct Tensor {
   SourceRange range;
 };
 
+/// The expressions as the compiler lowers them: one form for all spellings of one meaning
+/// (Canonical.cpp). No calls; And and Or of two or more; equal nodes are one.
+struct NormalForm {
+  std::vector<Expr> exprs;
+  ExprId scale = -1, score = -1, mask = -1; ///< -1: a constant scale, the logit, everything
+};
+
 struct Model {
   ProblemShape problem; ///< heads, dims, types, storage, LSE, sink, captured tensors and scalars
   std::vector<Expr> exprs;
@@ -93,6 +100,7 @@ struct Model {
   /// "heads", "kv_heads", "dim", "v_dim", "out", "scale", "score", "mask", "schedule.KNOB". Absent:
   /// not written.
   std::map<std::string, SourceRange> places;
+  NormalForm normal;
   std::string canonical; ///< one text per meaning
   std::string digest;    ///< hex SHA-256 of `canonical`
   std::string fileName;  ///< as given by the caller; not part of the digest

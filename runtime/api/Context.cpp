@@ -215,17 +215,19 @@ Result<cache::KernelRef> Context::fromBundles(const cache::Key &key) const {
   Result<cache::KeyFields> fields = cache::parseKey(key.text());
   if (!fields)
     return fields.error();
-  for (const auto &bundle : bundles) {
-    std::optional<uint32_t> at = bundle->find(key.digest());
-    if (!at)
-      at = bundle->findAnyBuild(*fields);
-    if (!at)
-      continue;
-    Result<bundle::Entry> entry = bundle->load(*at);
+  const auto load = [](const bundle::Bundle &bundle, uint32_t at) -> Result<cache::KernelRef> {
+    Result<bundle::Entry> entry = bundle.load(at);
     if (!entry)
       return entry.error();
     return std::make_shared<const KernelImage>(std::move(entry->image));
-  }
+  };
+  // This compiler's kernel first, wherever it is; then the first one of another build.
+  for (const auto &bundle : bundles)
+    if (std::optional<uint32_t> at = bundle->find(key.digest()))
+      return load(*bundle, *at);
+  for (const auto &bundle : bundles)
+    if (std::optional<uint32_t> at = bundle->findAnyBuild(*fields))
+      return load(*bundle, *at);
   return cache::KernelRef();
 }
 

@@ -7,9 +7,12 @@
 //   name      of the attention: it is the kernel's symbol
 //   spec      the canonical text
 //
-// The compiler reads no environment variable and no other file, so the list is complete
-// (tests/runtime/api/KeyTest.cpp walks over every option). A bundle is searched without `compiler`
-// and `llvm`: it holds finished kernels, for processes that may have no compiler.
+// The compiler reads no environment variable and no other file, so the list is complete: tests walk
+// over every option, knob, field and parameter (tests/driver/KeyTest.cpp) and every variable
+// (tests/runtime/api/CompilerKeyTest.cpp) with the real compiler. The other way round, one key is
+// one kernel bit for bit, since what the canonical text prints is what is lowered. A bundle is
+// searched without `compiler` and `llvm`: it holds finished kernels, for processes that may have no
+// compiler.
 #pragma once
 #include "compiler/spec/Model.h"
 #include "runtime/abi/Result.h"

@@ -1,9 +1,9 @@
-# `cpack --config build/PRESET/CPackConfig.cmake` makes the .debs. Their dependencies are read from the files by
-# dpkg-shlibdeps: only attune-compiler needs LLVM and MLIR.
+# `cpack --config build/PRESET/CPackConfig.cmake -D CPACK_PACKAGE_CONTACT="NAME <ADDRESS>"` makes the .debs. Who packs
+# answers for the packages, so there is no default: without a contact CPack refuses. Dependencies are read from the files
+# by dpkg-shlibdeps: only attune-compiler needs LLVM and MLIR.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME attune)
 set(CPACK_PACKAGE_VENDOR "the authors of Attune")
-set(CPACK_PACKAGE_CONTACT "the authors of Attune <attune@localhost>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)

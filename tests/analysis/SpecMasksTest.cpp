@@ -179,10 +179,10 @@ TEST_CASE_METHOD(Fixture, "masks of the library") {
        "[max(min(q0 - 3, kv_len - 7), 0), min(kv_len - 1, max(min(q1 + 3, kv_len - 1), 6))] exact"},
       {"natten_2d(5, 1)", "[max(min(5 * (kv_len / 5) - 15, 5 * (q0 / 5) - 5), 0), min(kv_len - 1, "
                           "max(min(5 * (kv_len / 5) - 1, 5 * (q1 / 5) + 9), 14))] not exact: k % 5 "
-                          "<= max(min(q % 5, 3), 1) + 1; k % 5 >= max(min(q % 5, 3), 1) - 1"},
+                          "<= max(min(q % 5, 3), 1) + 1; max(min(q % 5, 3), 1) - 1 <= k % 5"},
       {"prefix_lm(n)", "[0, min(kv_len - 1, max(q1, n[b] - 1))] exact"},
       {"right_padding(n) && causal", "[0, min(q1, kv_len - 1, n[b] - 1)] exact"},
-      {"shared_prefix(6, doc)", "[0, min(q1, kv_len - 1)] not exact: doc[q] == doc[k]"},
+      {"shared_prefix(6, doc)", "[0, min(q1, kv_len - 1)] not exact: doc[k] == doc[q]"},
       {"sliding_tile_2d(6, 2, 2, 1, 1)",
        "[max(12 * ((q0 / 6) / 2) - 12, 0), min(kv_len - 1, 12 * ((q1 / 6) / 2) + 23)] not exact: "
        "max(q % 6 / 2 - k % 6 / 2, 0 - (q % 6 / 2 - k % 6 / 2)) <= 1"},
@@ -190,19 +190,19 @@ TEST_CASE_METHOD(Fixture, "masks of the library") {
       {"block_diffusion(4, 12)",
        "[0, min(kv_len - 1, (min(q1, 11) - q0 >= 0 ? inf : -1), 11)] [12, max(min(kv_len - 1, "
        "(min(q1, 11) - q0 >= 0 ? inf : -1)), min(kv_len - 1, (q1 - max(q0, 12) >= 0 ? inf : -1)))] "
-       "not exact: k % 12 / 4 < q % 12 / 4; k % 12 / 4 <= q % 12 / 4; keys that rows see by "
-       "different parts of the mask; q % 12 / 4 == k % 12 / 4"},
-      {"causal_document(doc)", "[0, min(q1, kv_len - 1)] not exact: doc[q] == doc[k]"},
+       "not exact: k % 12 / 4 < q % 12 / 4; k % 12 / 4 <= q % 12 / 4; k % 12 / 4 == q % 12 / 4; "
+       "keys that rows see by different parts of the mask"},
+      {"causal_document(doc)", "[0, min(q1, kv_len - 1)] not exact: doc[k] == doc[q]"},
       {"tree(doc)",
-       "[0, kv_len - 1] not exact: k == doc[doc[doc[doc[doc[doc[doc[doc[q]]]]]]]]; k == "
-       "doc[doc[doc[doc[doc[doc[doc[q]]]]]]]; k == doc[doc[doc[doc[doc[doc[q]]]]]]; k == "
-       "doc[doc[doc[doc[doc[q]]]]]; k == doc[doc[doc[doc[q]]]]; k == doc[doc[doc[q]]]; k == "
-       "doc[doc[q]]; k == doc[q]; keys that rows see by different parts of the mask"},
+       "[0, kv_len - 1] not exact: doc[doc[doc[doc[doc[doc[doc[doc[q]]]]]]]] == k; "
+       "doc[doc[doc[doc[doc[doc[doc[q]]]]]]] == k; doc[doc[doc[doc[doc[doc[q]]]]]] == k; "
+       "doc[doc[doc[doc[doc[q]]]]] == k; doc[doc[doc[doc[q]]]] == k; doc[doc[doc[q]]] == k; "
+       "doc[doc[q]] == k; doc[q] == k; keys that rows see by different parts of the mask"},
       {"causal && (q - k) % w == 0", "[0, min(q1, kv_len - 1)] not exact: (q - k) % w == 0"},
-      {"prefix_document(doc, end)", "[0, kv_len - 1] not exact: doc[q] == doc[k]; k < end[q]"},
+      {"prefix_document(doc, end)", "[0, kv_len - 1] not exact: doc[k] == doc[q]; k < end[q]"},
       {"window(w)", "[max(q0 - w + 1, 0), min(q1, kv_len - 1, (w - 1 >= 0 ? inf : -1))] exact"},
-      {"window(w, 2)", "[max(q0 - min(w, 1073741824), 0), min(q1 + 2, kv_len - 1, (min(w, "
-                       "1073741824) + 2 >= 0 ? inf : -1))] exact"},
+      {"window(w, 2)", "[max(q0 - min(1073741824, w), 0), min(q1 + 2, kv_len - 1, (min("
+                       "1073741824, w) + 2 >= 0 ? inf : -1))] exact"},
       {"window(2147483647)", "[max(q0 - 2147483647 + 1, 0), min(q1, kv_len - 1, (2147483647 - 1 >= "
                              "0 ? inf : -1))] exact"},
       {"h < 4 || window(5)",
@@ -230,7 +230,7 @@ TEST_CASE_METHOD(Fixture, "every spec") {
                      "rows see by different parts of the mask"},
       {"mha_d64", "[0, min(q1, kv_len - 1)] exact"},
       {"mistral_window", "[max(q0 - 4095, 0), min(q1, kv_len - 1)] exact"},
-      {"packed_docs", "[0, min(q1, kv_len - 1)] not exact: doc[q] == doc[k]"},
+      {"packed_docs", "[0, min(q1, kv_len - 1)] not exact: doc[k] == doc[q]"},
       {"prefix_lm", "[0, min(kv_len - 1, max(q1, n[b] - 1))] exact"},
       {"t5_bias", "[0, kv_len - 1] exact"},
       {"user_bias", "[0, kv_len - 1] exact"},

@@ -202,6 +202,22 @@ TEST_CASE("a module must hold one kernel, for a processor that exists") {
   CHECK(unknown.error().code == ErrorCode::Unsupported);
 }
 
+TEST_CASE("LLD's variables reach no code object, and temporary files need no TMPDIR") {
+  const Bytes usual = *compile(copyKernel());
+  for (const auto &[name, value] : {std::pair{"LLD_VERSION", "LLD of somebody, with a long name"},
+                                    {"TMPDIR", "/nowhere/at/all"}}) {
+    INFO(name);
+    setenv(name, value, 1);
+    Result<Bytes> other = compile(copyKernel());
+    unsetenv(name);
+    REQUIRE(other);
+    CHECK(*other == usual);
+  }
+  const std::string text(usual.begin(), usual.end());
+  for (const char *section : {".comment", ".symtab", ".debug"})
+    CHECK(text.find(section) == std::string::npos);
+}
+
 TEST_CASE("a broken code object is an error") {
   Result<Bytes> image = compile(copyKernel());
   REQUIRE(image);

@@ -185,7 +185,7 @@ attention packed {
 }
 )")));
   INFO(text);
-  CHECK(contains(text, "doc[q] == doc[k] is only known key by key"));
+  CHECK(contains(text, "doc[k] == doc[q] is only known key by key"));
   CHECK(contains(text, "no mask  keys none"));
   CHECK(contains(text, "tensor.doc"));
 }

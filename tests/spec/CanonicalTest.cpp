@@ -12,12 +12,31 @@ std::string digest(const std::string &body, const std::string &definitions = "")
   return fields(body, definitions).digest;
 }
 
-/// All spellings have one canonical text.
+/// An expression of the normal form, by its structure alone.
+std::string structure(const NormalForm &normal, ExprId id) {
+  if (id < 0)
+    return "-";
+  const Expr &e = normal.exprs.at(size_t(id));
+  std::string text = std::to_string(int(e.kind)) + ":" + std::to_string(float(e.f)) + ":" +
+                     std::to_string(e.i) + "(";
+  for (ExprId arg : e.args)
+    text += structure(normal, arg) + " ";
+  return text + ")";
+}
+
+std::string structure(const Model &m) {
+  return structure(m.normal, m.normal.scale) + structure(m.normal, m.normal.score) +
+         structure(m.normal, m.normal.mask);
+}
+
+/// All spellings have one canonical text, and one normal form.
 void same(const std::vector<std::string> &bodies, const std::string &definitions = "") {
-  std::string first = fields(bodies[0], definitions).canonical;
+  const Model first = fields(bodies[0], definitions);
   for (const std::string &body : bodies) {
     INFO(body);
-    CHECK(fields(body, definitions).canonical == first);
+    const Model m = fields(body, definitions);
+    CHECK(m.canonical == first.canonical);
+    CHECK(structure(m) == structure(first));
   }
 }
 
@@ -122,6 +141,25 @@ TEST_CASE("Different meanings have different digests") {
 TEST_CASE("Float comparisons are not negated: NaN") {
   CHECK(digest("  tensor t : f32[k]\n  mask = !(t[k] < 1.0)") !=
         digest("  tensor t : f32[k]\n  mask = t[k] >= 1.0"));
+}
+
+TEST_CASE("The normal form: no calls, equal nodes are one, what changes nothing is not there") {
+  const Model m = fields("  tensor slope : f32[heads]\n  score = softcap(s + alibi(slope), 5.0)\n"
+                         "  mask = causal && window(8) && !(k > q)");
+  std::set<std::string> all;
+  for (size_t i = 0; i < m.normal.exprs.size(); ++i) {
+    CHECK(m.normal.exprs[i].kind != ExprKind::Call);
+    for (ExprId arg : m.normal.exprs[i].args)
+      CHECK(size_t(arg) < i);
+    CHECK(all.insert(structure(m.normal, ExprId(i))).second);
+  }
+  CHECK(m.normal.exprs.at(size_t(m.normal.mask)).args.size() == 2); // causal is in window
+  for (const char *nothing : {"", "  mask = true\n  score = s", "  mask = true || causal"}) {
+    const NormalForm normal = fields(nothing).normal;
+    CHECK((normal.score < 0 && normal.mask < 0 && normal.scale < 0));
+  }
+  // A scale is a double until it is multiplied by log2(e).
+  CHECK(digest("  scale = 0.088388347648318433") != digest("  scale = 0.08838834613561630249"));
 }
 
 TEST_CASE("Nodes of a Model are all used, operands before users") {

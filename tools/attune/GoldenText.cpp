@@ -2,8 +2,10 @@
 #include "tools/attune/GoldenText.h"
 #include "runtime/abi/Digest.h"
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <zstd.h>
 
@@ -33,6 +35,58 @@ std::optional<std::string_view> takeLine(std::string_view &text) {
 std::optional<std::string> owned(std::optional<std::string_view> line) {
   return line ? std::optional<std::string>(*line) : std::nullopt;
 }
+
+/// Which value of one text is which of the other. IR numbers its values: an instruction more, and
+/// every later line has other numbers, or an earlier one that jumps there.
+class Renaming {
+public:
+  /// The same line, but for the names of its values?
+  bool sameBut(std::string_view kept, std::string_view now) {
+    bool first = true; // what a line defines comes first: "%5 = ..." or "7:"
+    while (true) {
+      if (takePlain(kept) != takePlain(now))
+        return false;
+      if (kept.empty() || now.empty())
+        return kept == now;
+      const std::string a(takeName(kept)), b(takeName(now));
+      if (first) {
+        names_[a] = b;
+        first = false;
+      } else if (names_.try_emplace(a, b).first->second != b) {
+        return false;
+      }
+    }
+  }
+
+private:
+  static bool ofName(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
+  }
+  static bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
+
+  /// All before the next name.
+  static std::string_view takePlain(std::string_view &line) {
+    size_t at = 0;
+    const size_t label = size_t(std::find_if_not(line.begin(), line.end(), isDigit) - line.begin());
+    if (label == 0 || label == line.size() || line[label] != ':') {
+      const auto percent = [&] { return line[at] == '%' && at + 1 < line.size(); };
+      while (at < line.size() && !(percent() && ofName(line[at + 1])))
+        ++at;
+      at += at < line.size();
+    }
+    const std::string_view plain = line.substr(0, at);
+    line.remove_prefix(at);
+    return plain;
+  }
+  static std::string_view takeName(std::string_view &line) {
+    const size_t size = size_t(std::find_if_not(line.begin(), line.end(), ofName) - line.begin());
+    const std::string_view name = line.substr(0, size);
+    line.remove_prefix(size);
+    return name;
+  }
+
+  std::map<std::string, std::string> names_;
+};
 
 /// "NAME BYTES" and that many bytes, off the front of `text`.
 Result<Fields::value_type> takeStage(std::string_view &text) {
@@ -99,20 +153,25 @@ Fields textsOf(const Golden &record, Fields texts) {
 }
 
 std::optional<LineChange> firstChange(std::string_view kept, std::string_view now) {
+  std::optional<LineChange> renamed; // the first line that differs in names alone
+  Renaming names;
   LineChange change;
   while (true) {
     ++change.number;
     if (kept == now)
-      return std::nullopt;
+      return renamed;
     auto a = takeLine(kept), b = takeLine(now);
-    if (a != b) {
-      change.kept = owned(a);
-      change.now = owned(b);
-      return change;
+    if (!a && !b) // they differed in whether the last line has an end
+      return renamed;
+    const bool same = a && b && names.sameBut(*a, *b);
+    if (a != b && !(same && renamed)) {
+      LineChange found = change;
+      found.kept = owned(a);
+      found.now = owned(b);
+      if (!same)
+        return found;
+      renamed = std::move(found);
     }
-    // Texts that differ only in whether the last line has an end.
-    if (!a)
-      return std::nullopt;
     if (change.before.size() == 2)
       change.before.erase(change.before.begin());
     change.before.emplace_back(*a);

@@ -22,10 +22,12 @@ Fields textsOf(const Golden &record, Fields texts);
 /// Where two texts part. A side that has ended there has no line.
 struct LineChange {
   size_t number = 0;               ///< from 1; the same in both texts
-  std::vector<std::string> before; ///< up to two lines, the same in both texts
+  std::vector<std::string> before; ///< up to two lines, the same in both texts but for value names
   std::optional<std::string> kept, now;
   bool operator==(const LineChange &) const = default;
 };
+/// A line that differs only in the names of values (%5 for %4, a jump to a label that moved) is
+/// what another line caused: it is passed over unless there is no other.
 std::optional<LineChange> firstChange(std::string_view kept, std::string_view now);
 
 /// A line of IR can be pages wide: about `width` characters of it, from before the first that

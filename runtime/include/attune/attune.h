@@ -113,7 +113,8 @@ ATTUNE_API const char *attune_context_device(const attune_context *context); /* 
 ATTUNE_API const char *attune_context_arch(const attune_context *context);   /* "gfx950" */
 
 /* A bundle that `attune aot` wrote: its kernels are found before the compiler is asked. The file is
- * mapped, not read. Bundles are searched in the order in which they were added. */
+ * mapped, not read. Bundles are searched in the order in which they were added: all of them for the
+ * kernel of this very compiler, then all for one of the same key by another. */
 ATTUNE_API attune_status attune_context_add_bundle(attune_context *context, const char *path);
 
 /* The same from memory, which must outlive the context: for bundles that are linked into a program

@@ -312,3 +312,57 @@ TEST_CASE("A bundle serves where compiling is forbidden or impossible, and meanw
   CHECK(soon->kernel->digest() != generic->digest());
   CHECK(compiles() == before + 1);
 }
+
+TEST_CASE("F83: of several bundles this compiler's kernel wins, then the first that was added") {
+  useFakeCompiler();
+  TempDir dir, empty;
+  auto builder = contextOf(optionsFor(dir.path()));
+  const cache::KernelRef image = *builder->image(specOf("a"), {});
+  const auto bundleBy = [&](const CompilerIdentity &by, const std::string &mark) {
+    bundle::Entry entry{kernelKey(specOf("a").model, "gfx950", {}, by, {})->text(), "a", *image};
+    entry.image.sidecar.plan = mark; // tells them apart
+    return *bundle::writeBundle({entry});
+  };
+  CompilerLink link({.library = ATTUNE_FAKE_COMPILER, .identity = {}});
+  const auto mine = bundleBy(*link.identity(), "mine"), old = bundleBy({"old", "21.1"}, "old"),
+             older = bundleBy({"older", "20.1"}, "older");
+  const auto served = [&](const std::vector<std::vector<uint8_t>> &bundles, bool compiler) {
+    ContextOptions options = optionsFor(empty.path());
+    options.cache.mayBuild = false;
+    if (!compiler)
+      options.compiler.library = "/nowhere/libattune-compiler.so";
+    auto context = contextOf(options);
+    for (const auto &bytes : bundles)
+      context->addBundle(*bundle::Bundle::fromMemory(bytes));
+    return (*context->kernel(specOf("a"), {}))->sidecar().plan;
+  };
+  CHECK(served({old, mine, older}, true) == "mine");
+  CHECK(served({old, older}, true) == "old");
+  CHECK(served({older, old, mine}, false) == "older"); // nobody knows which is this compiler's
+}
+
+TEST_CASE("F82: a bundle for two chips gives each device its own kernel") {
+  useFakeCompiler();
+  TempDir dir, empty;
+  const cache::KernelRef image = *contextOf(optionsFor(dir.path()))->image(specOf("a"), {});
+  std::vector<bundle::Entry> entries;
+  for (const char *arch : {"gfx942", "gfx950"}) {
+    entries.push_back(
+        {kernelKey(specOf("a").model, arch, {}, {"c", "l"}, {})->text(), "a", *image});
+    entries.back().image.sidecar.arch = arch;
+  }
+  const std::vector<uint8_t> both = *bundle::writeBundle(entries);
+  entries.pop_back();
+  const std::vector<uint8_t> other = *bundle::writeBundle(entries);
+  ContextOptions options = optionsFor(empty.path());
+  options.cache.mayBuild = false;
+  auto context = contextOf(options);
+  context->addBundle(*bundle::Bundle::fromMemory(other));
+  const auto refused = context->kernel(specOf("a"), {});
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, Contains("the nearest is a") && Contains("differs in arch"));
+  context->addBundle(*bundle::Bundle::fromMemory(both));
+  Result<KernelPtr> kernel = context->kernel(specOf("a"), {});
+  REQUIRE(kernel);
+  CHECK((*kernel)->sidecar().arch == context->arch());
+}

@@ -1,4 +1,5 @@
 // What a key holds: everything that changes a kernel's bytes, and nothing else.
+#include "tests/runtime/api/OtherSettings.h"
 #include "tests/runtime/api/Testing.h"
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -104,8 +105,6 @@ TEST_CASE("A compiler is named by its build ids, without being loaded") {
 
 namespace {
 
-using Settings = std::vector<std::pair<Variable, std::string>>;
-
 /// The fields of the key that a program with these variables would ask its caches for.
 cache::KeyFields keyWith(const Settings &settings) {
   std::map<Variable, std::optional<std::string>> former;
@@ -133,50 +132,12 @@ cache::KeyFields keyWith(const Settings &settings) {
   return fields;
 }
 
-/// A value that is not what it means to leave the variable out, and variables that it needs beside
-/// it. A row of the table without one here fails the test: whoever adds a variable decides about
-/// the key.
-struct Other {
-  std::string value;
-  Settings beside;
-};
-std::map<Variable, Other> others(const TempDir &dir) {
-  const std::string store = "http://127.0.0.1:9/attune", folder = dir / "folder";
-  const Settings url{{Variable::ATTUNE_CACHE_URL, store}};
-  const Settings hip{{Variable::ATTUNE_HIP_LIBRARY, FAKE_HIP_GFX942}};
-  return {{Variable::ATTUNE_CACHE, {"off", {}}},
-          {Variable::ATTUNE_CACHE_BASE, {folder, {}}},
-          {Variable::ATTUNE_CACHE_DIR, {folder, {}}},
-          {Variable::ATTUNE_CACHE_LIMIT, {"7M", {}}},
-          {Variable::ATTUNE_CACHE_URL, {store, {}}},
-          {Variable::ATTUNE_CACHE_URL_CA, {folder, url}},
-          {Variable::ATTUNE_CACHE_URL_MODE, {"readwrite", url}},
-          {Variable::ATTUNE_CACHE_URL_TIMEOUT, {"9", url}},
-          {Variable::ATTUNE_CACHE_URL_TOKEN, {"token", url}},
-          {Variable::ATTUNE_COMGR_LIBRARY, {"/nowhere/comgr.so", {}}},
-          {Variable::ATTUNE_COMPILE, {"child", {}}},
-          {Variable::ATTUNE_COMPILER, {OTHER_COMPILER, {}}},
-          {Variable::ATTUNE_COMPILER_ID, {"another:21.1", {}}},
-          {Variable::ATTUNE_COMPILE_MEMORY, {"4096", {}}},
-          {Variable::ATTUNE_COMPILE_TIMEOUT, {"9", {}}},
-          {Variable::ATTUNE_DEVICE, {"hip", hip}},
-          {Variable::ATTUNE_HIP_DEVICES, {"2", {}}},
-          {Variable::ATTUNE_HIP_LIBRARY, {FAKE_HIP_GFX942, {{Variable::ATTUNE_DEVICE, "hip"}}}},
-          {Variable::ATTUNE_LIBRARY, {"/nowhere/libattune.so", {}}},
-          {Variable::ATTUNE_NO_JIT, {"1", {}}},
-          {Variable::HIP_VISIBLE_DEVICES, {"1", {}}},
-          {Variable::HOME, {folder, {}}},
-          {Variable::ROCR_VISIBLE_DEVICES, {"1", {}}},
-          {Variable::TMPDIR, {dir.path(), {}}},
-          {Variable::XDG_CACHE_HOME, {folder, {}}}};
-}
-
 } // namespace
 
 TEST_CASE("F67: a variable changes the fields of the key that its row names, and no other") {
   useFakeCompiler();
   TempDir dir;
-  const auto known = others(dir);
+  const auto known = otherSettings(dir.path());
   std::set<std::string> changed;
   for (size_t i = 0; i < variables().size(); ++i) {
     const auto variable = Variable(i);

@@ -115,6 +115,7 @@ TEST_CASE("Texts part where one ends, at the start, or not at all") {
   CHECK(*firstChange("a\nb\nc\nd\n", "a\nb\nc\n") == LineChange{4, {"b", "c"}, "d", std::nullopt});
   CHECK(*firstChange("x\n", "y\n") == LineChange{1, {}, "x", "y"});
   CHECK(*firstChange("a\n\nb", "a\n\nc") == LineChange{3, {"a", ""}, "b", "c"});
+  CHECK_FALSE(firstChange("a\nb", "a\nb\n"));
   std::string wide(500, 'a'), other = wide;
   other[300] = 'b';
   std::string cut = clipped(other, wide);
@@ -122,6 +123,26 @@ TEST_CASE("Texts part where one ends, at the start, or not at all") {
   CHECK(cut.find('b') == 43); // "..." and a quarter of the width
   CHECK(clipped("short", "other") == "short");
   CHECK(clipped(wide, wide + "x") == "..." + std::string(160, 'a'));
+}
+
+TEST_CASE(
+    "Lines that differ in the numbers of values are passed over for the one that moved them") {
+  const std::string kept =
+      "br label %4\n%2 = sub %0, %1\n%3 = mul %2, %2\n4: ; preds = %3\nret %3\n";
+  const std::string more =
+      "br label %5\n%2 = sub %0, %1\n%3 = add %0, %0\n%4 = mul %2, %2\n5: ; preds = %4\nret %4\n";
+  CHECK(*firstChange(kept, more) ==
+        LineChange{3, {"br label %4", "%2 = sub %0, %1"}, "%3 = mul %2, %2", "%3 = add %0, %0"});
+  // Another operand is no renaming.
+  CHECK(firstChange("%2 = f\n%3 = g\nret %2\n", "%2 = f\n%3 = g\nret %3\n")->number == 3);
+  CHECK(firstChange("%2 = f\n%3 = mul %2, %2\n", "%4 = f\n%3 = mul %4, %2\n")->number == 2);
+  // Regions number their values anew.
+  CHECK(firstChange("%0 = f\n}\n%0 = g\nret %0\nx\n", "%1 = f\n}\n%0 = g\nret %0\ny\n")->number ==
+        5);
+  // If there is nothing else, the first of them is the change.
+  CHECK(*firstChange("a\n%1 = f\nret %1\n", "a\n%2 = f\nret %2\n") ==
+        LineChange{2, {"a"}, "%1 = f", "%2 = f"});
+  CHECK(firstChange("(% h 2)\n", "(% h 3)\n")->kept == "(% h 2)");
 }
 
 TEST_CASE("The budget tells what is worse from what only moved") {
