@@ -68,24 +68,23 @@ private:
   void loadQ(const TileBuilder &t);
   tile::DmaOp fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex,
                         Value buffer) const;
-  /// All rounds; returns the state after them.
-  SoftmaxState emitRounds(const TileBuilder &t, Carried carried) const;
-  Carried emitRound(const TileBuilder &t, const Round &round, Carried carried, bool masked,
-                    bool unmasked) const;
-  /// Tiles [begin, end) of a round.
-  Carried emitTiles(const TileBuilder &t, const Round &round, Value begin, Value end, bool masked,
-                    const Carried &carried) const;
+  /// All tiles of all spans; returns the state after them.
+  SoftmaxState emitSpans(const TileBuilder &t, Carried carried) const;
+  Carried emitSpan(const TileBuilder &t, const Span &span, const Carried &carried) const;
+  /// One tile, given the state before it.
+  Carried emitTile(const TileBuilder &t, const Span &span, Value tileIndex,
+                   const Carried &carried) const;
   Value emitScores(const TileBuilder &t, Value buffer) const;
-  Value applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked,
-                          ArrayRef<EarlyRead> elementReads) const;
+  /// `scores` after the score function, the mask, or one after the other.
+  Value applyRegions(const TileBuilder &t, Value scores, Value tileIndex, bool score, bool mask,
+                     ArrayRef<EarlyRead> elementReads) const;
   RegionInliner::Element elementAt(const TileBuilder &t, Value tileIndex, Value row,
                                    Value col) const;
   EarlyRead issueRead(const TileBuilder &t, const RegionInliner &region, attn::ReadOp read,
                       tile::FragType shape, Value tileIndex) const;
   /// Reads of this tile's elements, before its DMA; as many as registers allow, the others are
   /// issued where they are used.
-  SmallVector<EarlyRead> issueElementReads(const TileBuilder &t, Value tileIndex,
-                                           bool masked) const;
+  SmallVector<EarlyRead> issueElementReads(const TileBuilder &t, Value tileIndex) const;
   /// `seen`, if given, are the keys whose values may be used.
   Value emitOutput(const TileBuilder &t, Value weights, Value seen, Value o, Value buffer) const;
   void emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const;
@@ -170,8 +169,8 @@ EarlyRead PrefillSchedule::issueRead(const TileBuilder &t, const RegionInliner &
   return {read, frag};
 }
 
-SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t, Value tileIndex,
-                                                          bool masked) const {
+SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t,
+                                                          Value tileIndex) const {
   // Registers that the tile needs anyway: Q, O, the scores, P, and room for operands and addresses.
   const int64_t perRead = shapes_.frags.scores.registers();
   int64_t room = kVectorRegisters / plan_.wavesPerEu - int64_t(q_.size()) * 4 -
@@ -183,17 +182,14 @@ SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t, 
         reads.push_back(issueRead(t, region, read, shapes_.frags.scores, tileIndex));
   };
   issue(score_);
-  if (masked)
-    issue(mask_);
+  issue(mask_);
   if (!reads.empty())
     tile::KeepOrderOp::create(t.b, t.loc);
   return reads;
 }
 
-Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex,
-                                         bool masked, ArrayRef<EarlyRead> elementReads) const {
-  if (rawScale_ && !masked)
-    return scores;
+Value PrefillSchedule::applyRegions(const TileBuilder &t, Value scores, Value tileIndex, bool score,
+                                    bool mask, ArrayRef<EarlyRead> elementReads) const {
   SmallVector<EarlyRead> reads(elementReads);
   reads.append(queryReads_);
   SmallVector<Value> inputs{scores};
@@ -206,9 +202,11 @@ Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Val
           given[r.read.getResult()] =
               r.read.getType().isInteger(1) ? u.cmp(arith::CmpIPredicate::ne, v, u.i32(0)) : v;
         RegionInliner::Element element = elementAt(u, tileIndex, row, col);
-        element.s = rawScale_ ? e[0] : u.mulF(e[0], u.f32(scale_));
-        Value s = score_.empty() ? element.s : score_.inlineAt(u, element, given);
-        if (!masked)
+        Value s = !score || rawScale_ ? e[0] : u.mulF(e[0], u.f32(scale_));
+        element.s = s;
+        if (score && !score_.empty())
+          s = score_.inlineAt(u, element, given);
+        if (!mask)
           return s;
         Value visible = u.cmp(arith::CmpIPredicate::slt, element.k, f_.kvLen);
         if (!mask_.empty())
@@ -231,64 +229,61 @@ Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value see
   return o;
 }
 
-Carried PrefillSchedule::emitTiles(const TileBuilder &t, const Round &round, Value begin, Value end,
-                                   bool masked, const Carried &carried) const {
-  auto loop = scf::ForOp::create(t.b, t.loc, begin, end, t.i32(1), carried.values());
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(loop.getBody());
-  Value tileIndex = loop.getInductionVar();
-  auto [in, cur] = Carried::from(loop.getRegionIterArgs());
+Carried PrefillSchedule::emitTile(const TileBuilder &t, const Span &span, Value tileIndex,
+                                  const Carried &carried) const {
+  auto [in, cur] = carried;
   Value other = arith::XOrIOp::create(t.b, t.loc, cur, t.i32(1));
-
   tile::WaitOp::create(t.b, t.loc, leaving(t, vDmas_), /*lds=*/true);
   tile::BarrierOp::create(t.b, t.loc);
-  SmallVector<EarlyRead> reads = issueElementReads(t, tileIndex, masked);
-  Value next = range_.next(t, round, tileIndex);
+  SmallVector<EarlyRead> reads = issueElementReads(t, tileIndex);
+  Value next = range_.next(t, span, tileIndex);
   fetchTile(t, f_.k, kLds_, next, other);
   fetchTile(t, f_.v, vLds_, next, other);
-  Value scores = applyScoreAndMask(t, emitScores(t, cur), tileIndex, masked, reads);
+  Value masked = range_.hasFree ? range_.isMasked(t, span, tileIndex) : Value();
+  Value scores = emitScores(t, cur);
+  if (!masked)
+    scores = applyRegions(t, scores, tileIndex, /*score=*/true, /*mask=*/true, reads);
+  else {
+    if (!rawScale_)
+      scores = applyRegions(t, scores, tileIndex, /*score=*/true, /*mask=*/false, reads);
+    scores = t.choose(
+        masked,
+        [&](auto &u) {
+          return applyRegions(u, scores, tileIndex, /*score=*/false, /*mask=*/true, reads);
+        },
+        [&](auto &) { return scores; });
+  }
   auto [out, weights] = softmax_.step(t, in, scores);
   tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
   tile::BarrierOp::create(t.b, t.loc);
   // The view's bounds zero the keys outside the hull; those inside that nobody sees are told by the
   // scores.
-  Value seen;
-  if (masked && range_.hasUnseenKeys)
-    seen = tile::SeenOp::create(t.b, t.loc, shapes_.seen, scores);
-  out.o = emitOutput(t, weights, seen, out.o, cur);
-  scf::YieldOp::create(t.b, t.loc, Carried{out, other}.values());
-  return Carried::from(loop.getResults());
+  auto withFlags = [&](auto &u) {
+    Value seen = tile::SeenOp::create(u.b, u.loc, shapes_.seen, scores);
+    return emitOutput(u, weights, seen, out.o, cur);
+  };
+  auto all = [&](auto &u) { return emitOutput(u, weights, Value(), out.o, cur); };
+  if (!range_.hasUnseenKeys)
+    out.o = all(t);
+  else
+    out.o = masked ? t.choose(masked, withFlags, all) : withFlags(t);
+  return {out, other};
 }
 
-Carried PrefillSchedule::emitRound(const TileBuilder &t, const Round &round, Carried carried,
-                                   bool masked, bool unmasked) const {
-  if (masked)
-    carried = emitTiles(t, round, round.begin, round.middle, /*masked=*/true, carried);
-  if (unmasked)
-    carried = emitTiles(t, round, round.middle, round.end, /*masked=*/false, carried);
-  return carried;
+Carried PrefillSchedule::emitSpan(const TileBuilder &t, const Span &span,
+                                  const Carried &carried) const {
+  return t.loop(span.begin, span.end, carried, [&](auto &u, Value tileIndex, const Carried &in) {
+    return emitTile(u, span, tileIndex, in);
+  });
 }
 
-SoftmaxState PrefillSchedule::emitRounds(const TileBuilder &t, Carried carried) const {
-  auto hasMasked = [](const Round &r) { return r.hasMasked(); };
-  auto hasFree = [](const Round &r) { return r.hasFree(); };
-  if (llvm::count_if(range_.rounds, hasMasked) <= 1 &&
-      llvm::count_if(range_.rounds, hasFree) <= 1) {
-    for (const Round &round : range_.rounds)
-      carried = emitRound(t, round, carried, round.hasMasked(), round.hasFree());
-    return carried.state;
-  }
-  // A body needed more than once is emitted once, in a loop over the rounds.
-  auto loop = scf::ForOp::create(t.b, t.loc, t.i32(0), t.i32(int64_t(range_.rounds.size())),
-                                 t.i32(1), carried.values());
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(loop.getBody());
-  Round round = range_.select(t, loop.getInductionVar());
-  Carried out =
-      emitRound(t, round, Carried::from(loop.getRegionIterArgs()),
-                llvm::any_of(range_.rounds, hasMasked), llvm::any_of(range_.rounds, hasFree));
-  scf::YieldOp::create(t.b, t.loc, out.values());
-  return Carried::from(loop.getResults()).state;
+SoftmaxState PrefillSchedule::emitSpans(const TileBuilder &t, Carried carried) const {
+  if (range_.spans.size() == 1)
+    return emitSpan(t, range_.spans[0], carried).state;
+  Value count = t.i32(int64_t(range_.spans.size()));
+  return t.loop(t.i32(0), count, carried, [&](auto &u, Value index, const Carried &in) {
+      return emitSpan(u, range_.select(u, index), in);
+    }).state;
 }
 
 void PrefillSchedule::emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const {
@@ -328,7 +323,7 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer).instructions();
   // Q is there before the loops, so no wait for it ends up in one.
   tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
-  emitEpilogue(t, emitRounds(t, {softmax_.initial(t), buffer}));
+  emitEpilogue(t, emitSpans(t, {softmax_.initial(t), buffer}));
 }
 
 } // namespace
