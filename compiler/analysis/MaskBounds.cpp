@@ -15,7 +15,7 @@ namespace attune::analysis {
 
 namespace {
 
-constexpr size_t kMaxIntervals = 4;
+constexpr size_t kMaxIntervals = 4, kMaxRowKeys = 2;
 
 struct Interval {
   Sum anyLo = 0, anyHi = -1, allLo = 0, allHi = -1;
@@ -70,6 +70,20 @@ Interval intervalOf(const RowSet &set, const std::vector<Sum> &nonEmpty) {
   if (!interval.hasInner())
     interval.dropInner();
   return interval;
+}
+
+/// A row of a set on its own.
+RowKeys rowKeysOf(const RowSet &set) {
+  Sum q = variable(Symbol::Q0);
+  auto atRow = [&](const Sum &end) { return leastInQ(end, q, q); };
+  std::vector<Sum> lo{0}, hi{variable(Symbol::KvLen) - 1};
+  for (const auto &[key, condition] : set.conditions)
+    hi.push_back(indicator(condition) * kNoLimit - 1);
+  appendAll(lo, set.lower, atRow);
+  appendAll(hi, set.upper, atRow);
+  appendAll(hi, set.firstRow, [&](const Sum &row) { return gate(q - row); });
+  appendAll(hi, set.lastRow, [&](const Sum &row) { return gate(row - q); });
+  return {toBound(maxOf(lo)), toBound(minOf(hi))};
 }
 
 //===-- several sets
@@ -251,6 +265,9 @@ MaskBounds analyzeMask(attn::KernelOp kernel) {
   for (const Interval &i : intervals)
     bounds.intervals.push_back(
         {toBound(i.anyLo), toBound(i.anyHi), toBound(i.allLo), toBound(i.allHi)});
+  if (sets.size() <= kMaxRowKeys && llvm::all_of(sets, [](auto &set) { return set.isExact(); }))
+    for (const RowSet &set : sets)
+      bounds.row.push_back(rowKeysOf(set));
   bounds.unanalysed = reasons.str();
   bounds.exact = bounds.unanalysed.empty();
   return bounds;

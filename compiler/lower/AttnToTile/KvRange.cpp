@@ -6,15 +6,9 @@ using namespace mlir;
 
 namespace {
 
-bool isConst(const analysis::Bound &b, int64_t value) {
-  return b.kind == analysis::Bound::Const && b.value == value;
-}
-
 /// True if every tile of the hull that lies before the inner part is impossible: both begin at key
 /// 0.
-bool noHead(const analysis::VisibleInterval &i) {
-  return isConst(i.anyLo, 0) && isConst(i.allLo, 0);
-}
+bool noHead(const analysis::VisibleInterval &i) { return i.anyLo.isConst(0) && i.allLo.isConst(0); }
 
 /// True if no tile can be full, whatever the lengths.
 bool noInner(const analysis::VisibleInterval &i) {
@@ -37,17 +31,21 @@ KvRange emitKvRange(const TileBuilder &t, const KernelFrame &f, const analysis::
   };
   KvRange r;
   r.tileKeys = keys;
-  r.hasUnseenKeys = !bounds.exact || bounds.intervals.size() > 1;
+  r.hasUnseenKeys = !bounds.exact || bounds.intervals.size() > 2;
   Value zero = t.i32(0), previousEnd = zero;
   for (auto [index, interval] : llvm::enumerate(bounds.intervals)) {
     Value lastKey = t.sub(f.kvLen, t.i32(1));
-    Value anyLo = isConst(interval.anyLo, 0) ? zero : t.maxS(value(interval.anyLo), zero),
+    Value anyLo = interval.anyLo.isConst(0) ? zero : t.maxS(value(interval.anyLo), zero),
           anyHi = t.minS(value(interval.anyHi), lastKey);
     Value endKey = t.maxS(t.add(anyHi, t.i32(1)), zero);
     if (index == 0 || anyLo == zero)
       r.firstKey = anyLo;
     else if (r.firstKey != zero)
       r.firstKey = t.minS(r.firstKey, anyLo);
+    if (index == 1 && !r.hasUnseenKeys) {
+      r.gapBegin = r.endKey;
+      r.gapEnd = t.maxS(anyLo, r.gapBegin);
+    }
     r.endKey = index == 0 ? endKey : t.maxS(r.endKey, endKey);
     Value start = t.maxS(t.shrS(anyLo, log), previousEnd);
     Value end = t.maxS(t.shrS(t.add(endKey, t.i32(keys - 1)), log), start);

@@ -24,8 +24,10 @@ struct KvRange {
   mlir::Value firstTile; ///< i32: tile of the first visit
   int64_t tileKeys = 0;
   bool hasFree = false; ///< whether some tile may be free of the mask; the last one never is
-  /// True if a key between firstKey and endKey may be visible to no row of the block: the mask has
-  /// a gap or a part that only its own evaluation tells.
+  /// i32: no row sees a key of [gapBegin, gapEnd); null where there is one interval only.
+  mlir::Value gapBegin, gapEnd;
+  /// True if other keys between firstKey and endKey may be visible to no row of the block: the mask
+  /// has several gaps or a part that only its own evaluation tells.
   bool hasUnseenKeys = false;
 
   /// Span number `index` (i32), chosen at run time.

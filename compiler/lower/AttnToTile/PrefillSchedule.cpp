@@ -49,6 +49,11 @@ struct EarlyRead {
   Value frag; ///< a bool is held as i32
 };
 
+tile::FragType withElement(tile::FragType shape, Type element) {
+  return tile::FragType::get(element.getContext(), shape.getRows(), shape.getCols(), element,
+                             shape.getLayoutText());
+}
+
 class PrefillSchedule {
 public:
   PrefillSchedule(const TileBuilder &t, KernelFrame &f, attn::KernelOp op,
@@ -57,7 +62,7 @@ public:
       : f_(f), plan_(plan), shapes_(shapes), score_(score), mask_(mask), lse_(op.problem().lse),
         scale_(op.getScale().convertToDouble()), rawScale_(score.empty() && scale_ > 0),
         softmax_(shapes.frags, (rawScale_ ? scale_ : 1.0) * std::numbers::log2e, !score.empty()),
-        range_(emitKvRange(t, f, analysis::analyzeMask(op), mask, plan)) {}
+        bounds_(analysis::analyzeMask(op)), range_(emitKvRange(t, f, bounds_, mask, plan)) {}
 
   void emit(const TileBuilder &t);
 
@@ -66,8 +71,9 @@ private:
   /// are out of bounds.
   Value blockView(const TileBuilder &t, const RowSource &r) const;
   void loadQ(const TileBuilder &t);
+  /// `gap`: no row of a gap of the mask may come in.
   tile::DmaOp fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex,
-                        Value buffer) const;
+                        Value buffer, bool gap) const;
   /// All tiles of all spans; returns the state after them.
   SoftmaxState emitSpans(const TileBuilder &t, Carried carried) const;
   Carried emitSpan(const TileBuilder &t, const Span &span, const Carried &carried) const;
@@ -78,6 +84,14 @@ private:
   /// `scores` after the score function, the mask, or one after the other.
   Value applyRegions(const TileBuilder &t, Value scores, Value tileIndex, bool score, bool mask,
                      ArrayRef<EarlyRead> elementReads) const;
+  /// First and last key that a query sees, of each part of a mask in closed form, as rows of the
+  /// tile; a first key that is 0 is left out.
+  SmallVector<Value> visibleRows(const TileBuilder &t, Value tileIndex) const;
+  /// Whether an element's row is within one of those pairs.
+  Value isVisible(const TileBuilder &t, Value row, ValueRange limits) const;
+  /// The mask's own arithmetic.
+  Value maskAt(const TileBuilder &t, const RegionInliner::Element &element,
+               const RegionInliner::ValueMap &given) const;
   RegionInliner::Element elementAt(const TileBuilder &t, Value tileIndex, Value row,
                                    Value col) const;
   EarlyRead issueRead(const TileBuilder &t, const RegionInliner &region, attn::ReadOp read,
@@ -97,6 +111,7 @@ private:
   double scale_;
   bool rawScale_; ///< the scale is folded into the exponent
   SoftmaxCore softmax_;
+  analysis::MaskBounds bounds_;
   KvRange range_;
   Value kLds_, vLds_, outView_, lseView_;
   SmallVector<Value> q_; // one fragment per step of 16 head_dim columns
@@ -118,7 +133,7 @@ void PrefillSchedule::loadQ(const TileBuilder &t) {
 }
 
 tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, Value lds,
-                                       Value tileIndex, Value buffer) const {
+                                       Value tileIndex, Value buffer, bool gap) const {
   // Rows no query of the block sees come in as zeros: whatever lies there, NaN or not, has no way
   // in.
   Value key0 = t.mul(tileIndex, t.i32(range_.tileKeys));
@@ -130,7 +145,10 @@ tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &so
   auto type = tile::ViewType::get(t.b.getContext(), source.cols, source.element);
   Value view =
       tile::ViewOp::create(t.b, t.loc, type, source.ptr, offset, source.stride, first, end);
-  return tile::DmaOp::create(t.b, t.loc, view, lds, buffer);
+  SmallVector<Value> rows;
+  if (gap && range_.gapBegin)
+    rows = {t.sub(range_.gapBegin, key0), t.sub(range_.gapEnd, range_.gapBegin)};
+  return tile::DmaOp::create(t.b, t.loc, view, lds, buffer, rows);
 }
 
 Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer) const {
@@ -154,12 +172,51 @@ RegionInliner::Element PrefillSchedule::elementAt(const TileBuilder &t, Value ti
   return {Value(), t.add(f_.ctx, qi), k, qi};
 }
 
+SmallVector<Value> PrefillSchedule::visibleRows(const TileBuilder &t, Value tileIndex) const {
+  tile::FragType stat = withElement(shapes_.frags.stat, t.b.getI32Type());
+  auto row = [&](const analysis::Bound &bound) {
+    return t.map(stat, {}, [&](const TileBuilder &u, ValueRange, Value, Value col) {
+      Value q = elementAt(u, Value(), Value(), col).q;
+      Value key = analysis::materialize(u.b, u.loc, bound, q, q, f_.kvLen,
+                                        [&](Value v) { return mask_.uniform(v); });
+      return u.sub(key, u.mul(tileIndex, u.i32(range_.tileKeys)));
+    });
+  };
+  SmallVector<Value> rows;
+  for (const auto &[lo, hi] : bounds_.row) {
+    if (!lo.isConst(0))
+      rows.push_back(row(lo));
+    rows.push_back(row(hi));
+  }
+  return rows;
+}
+
+Value PrefillSchedule::isVisible(const TileBuilder &t, Value row, ValueRange limits) const {
+  Value visible;
+  auto limit = limits.begin();
+  for (const auto &[lo, hi] : bounds_.row) {
+    Value first = lo.isConst(0) ? Value() : t.cmp(arith::CmpIPredicate::sge, row, *limit++);
+    Value here = t.cmp(arith::CmpIPredicate::sle, row, *limit++);
+    if (first)
+      here = arith::AndIOp::create(t.b, t.loc, first, here);
+    visible = visible ? arith::OrIOp::create(t.b, t.loc, visible, here).getResult() : here;
+  }
+  return visible;
+}
+
+Value PrefillSchedule::maskAt(const TileBuilder &t, const RegionInliner::Element &element,
+                              const RegionInliner::ValueMap &given) const {
+  Value exists = t.cmp(arith::CmpIPredicate::slt, element.k, f_.kvLen);
+  if (mask_.empty())
+    return exists;
+  return arith::AndIOp::create(t.b, t.loc, exists, mask_.inlineAt(t, element, given));
+}
+
 EarlyRead PrefillSchedule::issueRead(const TileBuilder &t, const RegionInliner &region,
                                      attn::ReadOp read, tile::FragType shape,
                                      Value tileIndex) const {
   Type element = read.getType().isInteger(1) ? Type(t.b.getI32Type()) : read.getType();
-  auto type = tile::FragType::get(element.getContext(), shape.getRows(), shape.getCols(), element,
-                                  shape.getLayoutText());
+  tile::FragType type = withElement(shape, element);
   Value frag =
       t.map(type, {}, [&](const TileBuilder &u, ValueRange, Value row, Value col) -> Value {
         Value v = region.readAt(u, read, elementAt(u, tileIndex, row, col));
@@ -195,6 +252,8 @@ Value PrefillSchedule::applyRegions(const TileBuilder &t, Value scores, Value ti
   SmallVector<Value> inputs{scores};
   for (const EarlyRead &r : reads)
     inputs.push_back(r.frag);
+  if (mask)
+    inputs.append(visibleRows(t, tileIndex));
   return t.map(
       shapes_.frags.scores, inputs, [&](const TileBuilder &u, ValueRange e, Value row, Value col) {
         RegionInliner::ValueMap given;
@@ -208,9 +267,8 @@ Value PrefillSchedule::applyRegions(const TileBuilder &t, Value scores, Value ti
           s = score_.inlineAt(u, element, given);
         if (!mask)
           return s;
-        Value visible = u.cmp(arith::CmpIPredicate::slt, element.k, f_.kvLen);
-        if (!mask_.empty())
-          visible = arith::AndIOp::create(u.b, u.loc, visible, mask_.inlineAt(u, element, given));
+        Value visible = bounds_.row.empty() ? maskAt(u, element, given)
+                                            : isVisible(u, row, e.drop_front(1 + reads.size()));
         return u.select(visible, s, u.negInf());
       });
 }
@@ -237,8 +295,8 @@ Carried PrefillSchedule::emitTile(const TileBuilder &t, const Span &span, Value 
   tile::BarrierOp::create(t.b, t.loc);
   SmallVector<EarlyRead> reads = issueElementReads(t, tileIndex);
   Value next = range_.next(t, span, tileIndex);
-  fetchTile(t, f_.k, kLds_, next, other);
-  fetchTile(t, f_.v, vLds_, next, other);
+  fetchTile(t, f_.k, kLds_, next, other, /*gap=*/false); // their scores are masked
+  fetchTile(t, f_.v, vLds_, next, other, /*gap=*/true);
   Value masked = range_.hasFree ? range_.isMasked(t, span, tileIndex) : Value();
   Value scores = emitScores(t, cur);
   if (!masked)
@@ -281,9 +339,12 @@ SoftmaxState PrefillSchedule::emitSpans(const TileBuilder &t, Carried carried) c
   if (range_.spans.size() == 1)
     return emitSpan(t, range_.spans[0], carried).state;
   Value count = t.i32(int64_t(range_.spans.size()));
-  return t.loop(t.i32(0), count, carried, [&](auto &u, Value index, const Carried &in) {
-      return emitSpan(u, range_.select(u, index), in);
-    }).state;
+  return t
+      .loop(t.i32(0), count, carried,
+            [&](auto &u, Value index, const Carried &in) {
+              return emitSpan(u, range_.select(u, index), in);
+            })
+      .state;
 }
 
 void PrefillSchedule::emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const {
@@ -319,8 +380,8 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   outView_ = blockView(t, f_.out);
   if (f_.lse.ptr)
     lseView_ = blockView(t, f_.lse);
-  kDmas_ = fetchTile(t, f_.k, kLds_, range_.firstTile, buffer).instructions();
-  vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer).instructions();
+  kDmas_ = fetchTile(t, f_.k, kLds_, range_.firstTile, buffer, /*gap=*/false).instructions();
+  vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer, /*gap=*/true).instructions();
   // Q is there before the loops, so no wait for it ends up in one.
   tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
   emitEpilogue(t, emitSpans(t, {softmax_.initial(t), buffer}));

@@ -76,6 +76,7 @@ struct MapPattern : TilePattern<tile::MapOp> {
     for (ValueRange groups : adaptor.getInputs())
       inputs.push_back(b.elements(groups));
     Block &body = op.getBody().front();
+    DenseMap<Operation *, Value> limits = limitsOfRows(b, op, inputs, laneRow);
     SmallVector<Value> results;
     bool cutUp = body.getOperations().size() > kLongBody ||
                  llvm::any_of(body, [](Operation &inner) { return isa<LLVM::ICmpOp>(inner); });
@@ -87,17 +88,43 @@ struct MapPattern : TilePattern<tile::MapOp> {
         mapping.map(body.getArgument(i), in.size() == size_t(type.registers()) ? in[r] : in[0]);
       // Lane and register bits are disjoint, so their sum is their XOR, and a sum folds into what
       // uses it.
-      mapping.map(body.getArgument(inputs.size()),
-                  b.addConst(laneRow, layout.at("row", {{"register", uint32_t(r)}})));
+      int64_t row = layout.at("row", {{"register", uint32_t(r)}});
+      mapping.map(body.getArgument(inputs.size()), b.addConst(laneRow, row));
       mapping.map(body.getArgument(inputs.size() + 1),
                   b.addConst(laneCol, layout.at("col", {{"register", uint32_t(r)}})));
       for (Operation &inner : body.without_terminator())
-        rw.clone(inner, mapping);
+        if (Value limit = limits.lookup(&inner))
+          mapping.map(inner.getResult(0),
+                      LLVM::ICmpOp::create(rw, op.getLoc(),
+                                           cast<LLVM::ICmpOp>(inner).getPredicate(), b.i32(row),
+                                           limit));
+        else
+          rw.clone(inner, mapping);
       results.push_back(
           mapping.lookupOrDefault(cast<tile::YieldOp>(body.getTerminator()).getValue()));
     }
     rw.replaceOpWithMultiple(op, {b.groups(type, results)});
     return success();
+  }
+
+  /// Comparisons of the row with an input that has one value for all rows: what the part of the row
+  /// that the register gives is to be compared with, so that only a constant differs by register.
+  /// The difference may saturate; rows are few.
+  static DenseMap<Operation *, Value> limitsOfRows(const RocdlBuilder &b, tile::MapOp op,
+                                                   ArrayRef<SmallVector<Value>> inputs,
+                                                   Value laneRow) {
+    DenseMap<Operation *, Value> limits;
+    Block &body = op.getBody().front();
+    for (auto compare : body.getOps<LLVM::ICmpOp>()) {
+      auto arg = dyn_cast<BlockArgument>(compare.getRhs());
+      if (compare.getLhs() != body.getArgument(inputs.size()) || !arg ||
+          arg.getArgNumber() >= inputs.size() || inputs[arg.getArgNumber()].size() != 1)
+        continue;
+      using P = LLVM::ICmpPredicate;
+      if (llvm::is_contained({P::sge, P::sgt, P::sle, P::slt}, compare.getPredicate()))
+        limits[compare] = LLVM::SSubSat::create(b.b, b.loc, inputs[arg.getArgNumber()][0], laneRow);
+    }
+    return limits;
   }
 
   static SmallVector<Value> wholeGroups(tile::MapOp op, OneToNOpAdaptor adaptor,

@@ -179,10 +179,12 @@ struct DmaPattern : TilePattern<tile::DmaOp> {
       auto flip = [&](Value v, uint32_t c) {
         return c ? LLVM::XOrOp::create(rw, op.getLoc(), v, b.i32(c)).getResult() : v;
       };
+      Value from = flip(row, source.at("row", {{"instruction", i}}));
       Value offset =
-          b.add(b.mul(flip(row, source.at("row", {{"instruction", i}})), view.strideBytes),
-                flip(byte, source.at("byte", {{"instruction", i}})));
+          b.add(b.mul(from, view.strideBytes), flip(byte, source.at("byte", {{"instruction", i}})));
       offset = LLVM::SubOp::create(rw, op.getLoc(), offset, view.firstBytes);
+      if (ValueRange gap = op.getGap(); !gap.empty())
+        offset = outsideGap(b, from, adaptor.getGap()[0][0], adaptor.getGap()[1][0], offset);
       Value to = b.ldsPtr(lds, b.addConst(waveBase, int64_t(1024) * waves * i));
       ROCDL::RawPtrBufferLoadLdsOp::create(
           rw, op.getLoc(), view.rsrc, to, size, offset, zero, zero, zero,
@@ -191,6 +193,14 @@ struct DmaPattern : TilePattern<tile::DmaOp> {
     }
     rw.eraseOp(op);
     return success();
+  }
+
+  /// `offset`, or one that no view reaches for a row of the gap.
+  static Value outsideGap(const RocdlBuilder &b, Value row, Value first, Value count,
+                          Value offset) {
+    Value inGap = LLVM::ICmpOp::create(b.b, b.loc, LLVM::ICmpPredicate::ult,
+                                       LLVM::SubOp::create(b.b, b.loc, row, first), count);
+    return LLVM::SelectOp::create(b.b, b.loc, inGap, b.i32(-1), offset);
   }
 };
 
