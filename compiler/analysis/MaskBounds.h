@@ -65,6 +65,8 @@ struct MaskBounds {
   /// True if the classes equal brute force for every q block; false if some conjunct was not
   /// understood and tiles may be called partial that are empty or full.
   bool exact = true;
+  /// True if every key of a hull is seen by some row, for every q block.
+  bool exactHulls = true;
   /// The part of the mask that was not understood, in words, for explain ("doc[q] == doc[k]");
   /// empty if exact.
   std::string unanalysed;

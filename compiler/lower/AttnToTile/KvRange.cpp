@@ -31,7 +31,7 @@ KvRange emitKvRange(const TileBuilder &t, const KernelFrame &f, const analysis::
   };
   KvRange r;
   r.tileKeys = keys;
-  r.hasUnseenKeys = !bounds.exact || bounds.intervals.size() > 2;
+  r.hasUnseenKeys = !bounds.exactHulls || bounds.intervals.size() > 2;
   Value zero = t.i32(0), previousEnd = zero;
   for (auto [index, interval] : llvm::enumerate(bounds.intervals)) {
     Value lastKey = t.sub(f.kvLen, t.i32(1));
