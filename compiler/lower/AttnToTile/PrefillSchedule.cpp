@@ -299,6 +299,8 @@ Carried PrefillSchedule::emitTile(const TileBuilder &t, const Span &span, Value 
   fetchTile(t, f_.v, vLds_, next, other, /*gap=*/true);
   Value masked = range_.hasFree ? range_.isMasked(t, span, tileIndex) : Value();
   Value scores = emitScores(t, cur);
+  tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
+  tile::BarrierOp::create(t.b, t.loc);
   if (!masked)
     scores = applyRegions(t, scores, tileIndex, /*score=*/true, /*mask=*/true, reads);
   else {
@@ -312,8 +314,6 @@ Carried PrefillSchedule::emitTile(const TileBuilder &t, const Span &span, Value 
         [&](auto &) { return scores; });
   }
   auto [out, weights] = softmax_.step(t, in, scores);
-  tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
-  tile::BarrierOp::create(t.b, t.loc);
   // The view's bounds zero the keys outside the hull; those inside that nobody sees are told by the
   // scores.
   auto withFlags = [&](auto &u) {

@@ -80,10 +80,15 @@ template <class Op> struct TilePattern : mlir::OpConversionPattern<Op> {
   const LdsContext &lds;
 };
 
+/// Operand of llvm.amdgcn.sched.barrier: nothing crosses, so it also bounds a scheduling region.
+constexpr int32_t kNothingAcross = 0;
+
 inline LoweredView loweredView(mlir::ValueRange parts) { return {parts[0], parts[1], parts[2]}; }
 
 void populateComputePatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
                              const LdsContext &);
+void populateMapPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
+                         const LdsContext &);
 void populateMemoryPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
                             const LdsContext &);
 void populateLdsPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
@@ -94,8 +99,8 @@ void populateMathPatterns(mlir::RewritePatternSet &);
 /// Whether a map is float arithmetic that asks for no coordinates, to be done on whole register
 /// groups: fewer operations for LLVM to look at, and packed instructions for the asking.
 bool takesWholeGroups(tile::MapOp);
-/// Turns the regions of all other maps of a kernel into LLVM ops (tile.fetch stays), with what is
-/// the same for every element taken out.
+/// Turns the regions of all other maps of a kernel into LLVM ops, with what is the same for every
+/// element taken out.
 mlir::LogicalResult lowerMapBodies(mlir::Operation *kernel, const mlir::FrozenRewritePatternSet &);
 
 } // namespace attune

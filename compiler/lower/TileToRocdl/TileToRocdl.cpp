@@ -257,6 +257,7 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
     RewritePatternSet list(ctx);
     populateComputePatterns(list, types, lds);
     populateLdsPatterns(list, types, lds);
+    populateMapPatterns(list, types, lds);
     populateMemoryPatterns(list, types, lds);
     populateMathPatterns(list); // before the library forms: a higher benefit
     list.add<AllocPattern, WaveIdPattern, WorkgroupIdPattern>(types, ctx, lds);
