@@ -333,11 +333,13 @@ def Tile_WaitOp : Tile_Op<"wait"> {
 }
 
 def Tile_KeepOrderOp : Tile_Op<"keep_order"> {
-  let summary = "global memory instructions stay on their side of this point";
+  let summary = "global memory instructions, or all, stay on their side of this point";
   let description = [{
     vmcnt counts in issue order: a load that is to be waited for without the DMA behind it has to be issued before it.
+    With `all`, the order that the schedule has chosen around this point is the order of the machine code.
   }];
-  let assemblyFormat = "attr-dict";
+  let arguments = (ins UnitAttr:$all);
+  let assemblyFormat = "(`all` $all^)? attr-dict";
 }
 
 def Tile_BarrierOp : Tile_Op<"barrier"> {

@@ -35,6 +35,10 @@ struct Carried {
 
 /// Vector registers of a SIMD lane, and those left for operands in flight, addresses and
 /// temporaries.
+/// Steps of K that are read before they are multiplied. Two hide the latency of LDS; left to the
+/// scheduler, which saves registers, a read is waited for as soon as it is issued.
+constexpr int64_t kReadAhead = 2;
+
 constexpr int64_t kVectorRegisters = 512, kWorkingRegisters = 64;
 
 /// The operand of a wait that leaves the last `count` memory operations in flight, or as many as
@@ -99,8 +103,10 @@ private:
   /// Reads of this tile's elements, before its DMA; as many as registers allow, the others are
   /// issued where they are used.
   SmallVector<EarlyRead> issueElementReads(const TileBuilder &t, Value tileIndex) const;
-  /// `seen`, if given, are the keys whose values may be used.
-  Value emitOutput(const TileBuilder &t, Value weights, Value seen, Value o, Value buffer) const;
+  Value readValues(const TileBuilder &t, Value buffer, int64_t key) const;
+  /// `seen`, if given, are the keys whose values may be used; `values`: those of the first step.
+  Value emitOutput(const TileBuilder &t, Value weights, Value seen, Value o, Value values,
+                   Value buffer) const;
   void emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const;
 
   KernelFrame &f_;
@@ -153,10 +159,18 @@ tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &so
 
 Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer) const {
   Value scores = t.splat(shapes_.frags.scores, t.f32(0));
+  SmallVector<Value> keys;
+  auto read = [&] {
+    if (keys.size() < q_.size())
+      keys.push_back(tile::ReadOp::create(t.b, t.loc, shapes_.key, kLds_, buffer, 0,
+                                          int64_t(keys.size()) * shapes_.kStep));
+  };
+  for (int64_t i = 0; i < kReadAhead; ++i)
+    read();
   for (auto [step, q] : llvm::enumerate(q_)) {
-    Value k = tile::ReadOp::create(t.b, t.loc, shapes_.key, kLds_, buffer, 0,
-                                   int64_t(step) * shapes_.kStep);
-    scores = tile::MmaOp::create(t.b, t.loc, scores.getType(), k, q, scores);
+    tile::KeepOrderOp::create(t.b, t.loc, /*all=*/true);
+    read();
+    scores = tile::MmaOp::create(t.b, t.loc, scores.getType(), keys[step], q, scores);
   }
   return scores;
 }
@@ -241,7 +255,7 @@ SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t,
   issue(score_);
   issue(mask_);
   if (!reads.empty())
-    tile::KeepOrderOp::create(t.b, t.loc);
+    tile::KeepOrderOp::create(t.b, t.loc, /*all=*/false);
   return reads;
 }
 
@@ -273,11 +287,15 @@ Value PrefillSchedule::applyRegions(const TileBuilder &t, Value scores, Value ti
       });
 }
 
+Value PrefillSchedule::readValues(const TileBuilder &t, Value buffer, int64_t key) const {
+  return tile::ReadTrOp::create(t.b, t.loc, shapes_.value, vLds_, buffer, key, 0);
+}
+
 Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value seen, Value o,
-                                  Value buffer) const {
+                                  Value values, Value buffer) const {
   for (int64_t key = 0; key < plan_.kvTile; key += shapes_.kStep) {
     Value p = tile::SliceOp::create(t.b, t.loc, shapes_.weightStep, weights, key);
-    Value v = tile::ReadTrOp::create(t.b, t.loc, shapes_.value, vLds_, buffer, key, 0);
+    Value v = key ? readValues(t, buffer, key) : values;
     if (seen) {
       Value flags = tile::SliceOp::create(t.b, t.loc, shapes_.seenStep, seen, key);
       v = tile::KeepOp::create(t.b, t.loc, v.getType(), v, flags);
@@ -301,6 +319,7 @@ Carried PrefillSchedule::emitTile(const TileBuilder &t, const Span &span, Value 
   Value scores = emitScores(t, cur);
   tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
   tile::BarrierOp::create(t.b, t.loc);
+  Value values = readValues(t, cur, 0); // on their way while softmax works
   if (!masked)
     scores = applyRegions(t, scores, tileIndex, /*score=*/true, /*mask=*/true, reads);
   else {
@@ -318,9 +337,9 @@ Carried PrefillSchedule::emitTile(const TileBuilder &t, const Span &span, Value 
   // scores.
   auto withFlags = [&](auto &u) {
     Value seen = tile::SeenOp::create(u.b, u.loc, shapes_.seen, scores);
-    return emitOutput(u, weights, seen, out.o, cur);
+    return emitOutput(u, weights, seen, out.o, values, cur);
   };
-  auto all = [&](auto &u) { return emitOutput(u, weights, Value(), out.o, cur); };
+  auto all = [&](auto &u) { return emitOutput(u, weights, Value(), out.o, values, cur); };
   if (!range_.hasUnseenKeys)
     out.o = all(t);
   else

@@ -166,7 +166,7 @@ struct DmaPattern : TilePattern<tile::DmaOp> {
             .then(*inverse);
     RocdlBuilder b{rw, op.getLoc()};
     LoweredView view = loweredView(adaptor.getView());
-    Value lane = b.lane(), wave = b.wave();
+    Value lane = b.lane(), wave = lds.wave;
     Value row = LLVM::XOrOp::create(rw, op.getLoc(), b.apply(source, "lane", lane, "row"),
                                     b.apply(source, "wave", wave, "row"));
     Value byte = LLVM::XOrOp::create(rw, op.getLoc(), b.apply(source, "lane", lane, "byte"),
@@ -237,7 +237,7 @@ struct KeepOrderPattern : TilePattern<tile::KeepOrderOp> {
                                 ConversionPatternRewriter &rw) const override {
     // llvm.amdgcn.sched.barrier: ALU, MFMA and DS instructions may cross, VMEM may not. If nothing
     // could, the conversion of what was loaded would wait for it right here, before the DMA.
-    rw.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, 0x48e);
+    rw.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, op.getAll() ? kNothingAcross : 0x48e);
     return success();
   }
 };

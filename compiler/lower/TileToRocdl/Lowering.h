@@ -34,6 +34,9 @@ struct LoweredView {
 struct LdsContext {
   mlir::FlatSymbolRefAttr global;
   mlir::ArrayAttr dmaScope;
+  /// The wave's number, from the start of the kernel: LLVM takes what is made of it out of loops,
+  /// which it may not do with the instruction that reads it.
+  mlir::Value wave;
 };
 
 /// Helper around a rewriter: constants, lane numbers, linear maps of the lane.

@@ -25,9 +25,9 @@ constexpr size_t kLongBody = 12;
 /// The body of one map, register by register.
 class Expansion {
 public:
-  Expansion(const RocdlBuilder &b, tile::MapOp op, ArrayRef<SmallVector<Value>> inputs)
-      : b_(b), body_(op.getBody().front()), inputs_(inputs),
-        type_(cast<tile::FragType>(op.getResult().getType())) {
+  Expansion(const RocdlBuilder &b, tile::MapOp map, ArrayRef<SmallVector<Value>> inputs)
+      : b_(b), body_(map.getBody().front()), inputs_(inputs),
+        type_(cast<tile::FragType>(map.getResult().getType())) {
     Value lane = b.lane();
     const layout::LinearLayout &layout = type_.layout();
     laneRow_ = b.apply(layout, "lane", lane, "row");
@@ -36,7 +36,8 @@ public:
       if (in.size() == 1) // a stat has one register, shared by all rows
         once_.map(arg, in[0]);
     lines_[rowArg()] = {laneRow_, Value(), 1};
-    if (int64_t(layout.at("col", {{"register", uint32_t(type_.registers() - 1)}})) == 0)
+    if (llvm::none_of(llvm::seq(layout.inBits("register")),
+                      [&](int bit) { return layout.basis("register", bit, "col"); }))
       once_.map(colArg(), laneCol_);
     for (Operation &op : body_.without_terminator())
       classify(op);
