@@ -96,6 +96,9 @@ private:
   /// The mask's own arithmetic.
   Value maskAt(const TileBuilder &t, const RegionInliner::Element &element,
                const RegionInliner::ValueMap &given) const;
+  /// The same for a tile that is masked, if `masked` is null or holds.
+  Value finishScores(const TileBuilder &t, Value scores, Value tileIndex, Value masked,
+                     ArrayRef<EarlyRead> elementReads) const;
   RegionInliner::Element elementAt(const TileBuilder &t, Value tileIndex, Value row,
                                    Value col) const;
   EarlyRead issueRead(const TileBuilder &t, const RegionInliner &region, attn::ReadOp read,
@@ -104,7 +107,8 @@ private:
   /// issued where they are used.
   SmallVector<EarlyRead> issueElementReads(const TileBuilder &t, Value tileIndex) const;
   Value readValues(const TileBuilder &t, Value buffer, int64_t key) const;
-  /// `seen`, if given, are the keys whose values may be used; `values`: those of the first step.
+  /// `seen`, if given, are the keys whose values may be used; `values`: those of the first step, if
+  /// they have been read.
   Value emitOutput(const TileBuilder &t, Value weights, Value seen, Value o, Value values,
                    Value buffer) const;
   void emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const;
@@ -287,6 +291,25 @@ Value PrefillSchedule::applyRegions(const TileBuilder &t, Value scores, Value ti
       });
 }
 
+Value PrefillSchedule::finishScores(const TileBuilder &t, Value scores, Value tileIndex,
+                                    Value masked, ArrayRef<EarlyRead> elementReads) const {
+  auto apply = [&](const TileBuilder &u, bool score, bool mask) {
+    return applyRegions(u, scores, tileIndex, score, mask, elementReads);
+  };
+  if (!masked)
+    return apply(t, /*score=*/true, /*mask=*/true);
+  // A mask that has to be evaluated wants the registers that the score function frees, element by
+  // element.
+  const bool together = bounds_.row.empty();
+  if (!rawScale_ && !together)
+    scores = apply(t, /*score=*/true, /*mask=*/false);
+  return t.choose(
+      masked, [&](auto &u) { return apply(u, /*score=*/together, /*mask=*/true); },
+      [&](auto &u) {
+        return together && !rawScale_ ? apply(u, /*score=*/true, /*mask=*/false) : scores;
+      });
+}
+
 Value PrefillSchedule::readValues(const TileBuilder &t, Value buffer, int64_t key) const {
   return tile::ReadTrOp::create(t.b, t.loc, shapes_.value, vLds_, buffer, key, 0);
 }
@@ -295,7 +318,7 @@ Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value see
                                   Value values, Value buffer) const {
   for (int64_t key = 0; key < plan_.kvTile; key += shapes_.kStep) {
     Value p = tile::SliceOp::create(t.b, t.loc, shapes_.weightStep, weights, key);
-    Value v = key ? readValues(t, buffer, key) : values;
+    Value v = values && !key ? values : readValues(t, buffer, key);
     if (seen) {
       Value flags = tile::SliceOp::create(t.b, t.loc, shapes_.seenStep, seen, key);
       v = tile::KeepOp::create(t.b, t.loc, v.getType(), v, flags);
@@ -319,19 +342,9 @@ Carried PrefillSchedule::emitTile(const TileBuilder &t, const Span &span, Value 
   Value scores = emitScores(t, cur);
   tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
   tile::BarrierOp::create(t.b, t.loc);
-  Value values = readValues(t, cur, 0); // on their way while softmax works
-  if (!masked)
-    scores = applyRegions(t, scores, tileIndex, /*score=*/true, /*mask=*/true, reads);
-  else {
-    if (!rawScale_)
-      scores = applyRegions(t, scores, tileIndex, /*score=*/true, /*mask=*/false, reads);
-    scores = t.choose(
-        masked,
-        [&](auto &u) {
-          return applyRegions(u, scores, tileIndex, /*score=*/false, /*mask=*/true, reads);
-        },
-        [&](auto &) { return scores; });
-  }
+  // On their way while softmax works; two ways to use them would keep too many registers alive.
+  Value values = masked && range_.hasUnseenKeys ? Value() : readValues(t, cur, 0);
+  scores = finishScores(t, scores, tileIndex, masked, reads);
   auto [out, weights] = softmax_.step(t, in, scores);
   // The view's bounds zero the keys outside the hull; those inside that nobody sees are told by the
   // scores.
