@@ -74,17 +74,13 @@ Bound toBound(const Sum &sum) {
 //===-- text
 //---------------------------------------------------------------------------------------------===//
 
-static bool isConst(const Bound &b, int64_t value) {
-  return b.kind == Bound::Const && b.value == value;
-}
-
 /// The operand beside a constant, if the bound is an operation of this kind with it.
 static const Bound *besideConst(const Bound &b, Bound::Kind kind, int64_t value) {
   if (b.kind != kind)
     return nullptr;
-  if (isConst(b.operands[0], value))
+  if (b.operands[0].isConst(value))
     return &b.operands[1];
-  return isConst(b.operands[1], value) ? &b.operands[0] : nullptr;
+  return b.operands[1].isConst(value) ? &b.operands[0] : nullptr;
 }
 
 /// x if the bound is 2^30 * min(max(x, -1), 0), the part of gate(x) that is 0 if x >= 0.
@@ -107,10 +103,10 @@ static const Bound *scaledCondition(const Bound &b) {
 /// alone,
 /// "(c ? inf : -1)" for 2^30 * c - 1 and "(c ? -1 : inf)" for 2^30 - 1 - 2^30 * c.
 static std::optional<std::string> conditionText(const Bound &b) {
-  if (b.kind == Bound::Sub && isConst(b.operands[1], 1))
+  if (b.kind == Bound::Sub && b.operands[1].isConst(1))
     if (const Bound *condition = scaledCondition(b.operands[0]))
       return "(" + condition->str() + " ? inf : -1)";
-  if (b.kind == Bound::Sub && isConst(b.operands[0], kNoLimit - 1))
+  if (b.kind == Bound::Sub && b.operands[0].isConst(kNoLimit - 1))
     if (const Bound *condition = scaledCondition(b.operands[1]))
       return "(" + condition->str() + " ? -1 : inf)";
   const Bound *scaled = besideConst(b, Bound::Add, kNoLimit - 1);

@@ -15,7 +15,7 @@ namespace attune::analysis {
 
 namespace {
 
-constexpr size_t kMaxIntervals = 4;
+constexpr size_t kMaxIntervals = 4, kMaxRowKeys = 3;
 
 struct Interval {
   Sum anyLo = 0, anyHi = -1, allLo = 0, allHi = -1;
@@ -70,6 +70,41 @@ Interval intervalOf(const RowSet &set, const std::vector<Sum> &nonEmpty) {
   if (!interval.hasInner())
     interval.dropInner();
   return interval;
+}
+
+/// First and last key of a row of the set.
+std::pair<Sum, Sum> keysOfRow(const RowSet &set) {
+  Sum q = variable(Symbol::Q0);
+  auto atRow = [&](const Sum &end) { return leastInQ(end, q, q); };
+  std::vector<Sum> lo{0}, hi{variable(Symbol::KvLen) - 1};
+  for (const auto &[key, condition] : set.conditions)
+    hi.push_back(indicator(condition) * kNoLimit - 1);
+  appendAll(lo, set.lower, atRow);
+  appendAll(hi, set.upper, atRow);
+  appendAll(hi, set.firstRow, [&](const Sum &row) { return gate(q - row); });
+  appendAll(hi, set.lastRow, [&](const Sum &row) { return gate(row - q); });
+  return {maxOf(lo), minOf(hi)};
+}
+
+/// What a row sees; sets that begin at one key are one.
+std::vector<RowKeys> rowKeysOf(const Formula &sets) {
+  std::vector<std::pair<Sum, Sum>> parts;
+  for (const RowSet &set : sets) {
+    if (!set.isExact())
+      return {};
+    std::pair<Sum, Sum> part = keysOfRow(set);
+    auto same = llvm::find_if(parts, [&](const auto &p) { return p.first == part.first; });
+    if (same == parts.end())
+      parts.push_back(std::move(part));
+    else
+      same->second = maxOf({same->second, part.second});
+  }
+  if (parts.size() > kMaxRowKeys)
+    return {};
+  std::vector<RowKeys> keys;
+  for (const auto &[lo, hi] : parts)
+    keys.push_back({toBound(lo), toBound(hi)});
+  return keys;
 }
 
 //===-- several sets
@@ -192,16 +227,22 @@ bool cutDown(std::vector<Interval> &intervals) {
 /// What keeps the bounds from being exact, in words.
 class Reasons {
 public:
-  void check(bool exact, const char *reason) {
+  enum What { Hulls, InnerParts };
+  void check(bool exact, const char *reason, What what = Hulls) {
     if (!exact)
-      texts_.insert(reason);
+      add({reason}, what);
   }
-  void add(const std::set<std::string> &texts) { texts_.insert(texts.begin(), texts.end()); }
+  void add(const std::set<std::string> &texts, What what = Hulls) {
+    texts_.insert(texts.begin(), texts.end());
+    widenHulls_ |= what == Hulls && !texts.empty();
+  }
+  bool widenHulls() const { return widenHulls_; }
   bool isEmpty() const { return texts_.empty(); }
   std::string str() const { return llvm::join(texts_, "; "); }
 
 private:
   std::set<std::string> texts_;
+  bool widenHulls_ = false; ///< some hull may hold keys that no row sees
 };
 
 std::vector<Interval> intervalsOf(const Formula &sets, Reasons &reasons) {
@@ -213,7 +254,8 @@ std::vector<Interval> intervalsOf(const Formula &sets, Reasons &reasons) {
     reasons.add(set.unknown);
     all.push_back(intervalOf(set, nonEmpty));
   }
-  reasons.check(hasExactInner(sets), "keys that rows see by different parts of the mask");
+  reasons.check(hasExactInner(sets), "keys that rows see by different parts of the mask",
+                Reasons::InnerParts);
   std::vector<Interval> merged;
   std::vector<bool> used(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
@@ -251,6 +293,8 @@ MaskBounds analyzeMask(attn::KernelOp kernel) {
   for (const Interval &i : intervals)
     bounds.intervals.push_back(
         {toBound(i.anyLo), toBound(i.anyHi), toBound(i.allLo), toBound(i.allHi)});
+  bounds.row = rowKeysOf(sets);
+  bounds.exactHulls = !reasons.widenHulls();
   bounds.unanalysed = reasons.str();
   bounds.exact = bounds.unanalysed.empty();
   return bounds;

@@ -41,6 +41,7 @@ struct Bound {
                        ///< i32, or i1 as 0 or 1
   std::vector<Bound> operands; ///< Add, Sub, Min, Max: two; MulConst, FloorDivConst: one
   std::string str() const;     ///< "max(q0 - 4095, 0)", for explain and tests
+  bool isConst(int64_t v) const { return kind == Const && value == v; }
 };
 
 struct VisibleInterval {
@@ -48,14 +49,24 @@ struct VisibleInterval {
   Bound allLo, allHi; ///< inclusive; empty when allLo > allHi
 };
 
+/// Keys that one row sees, inclusive; Q0 is the row's position.
+struct RowKeys {
+  Bound lo, hi;
+};
+
 struct MaskBounds {
   /// Ordered so that anyLo never decreases from one to the next (proven), so visiting tiles
   /// interval by interval, each clipped to start after the previous one's end, meets every tile
   /// once. Never empty as a list: a mask that hides everything is one interval with anyLo > anyHi.
   std::vector<VisibleInterval> intervals;
+  /// What a row sees is the union of these, clipped to [0, kv_len - 1]; empty as a list if that is
+  /// not known in closed form, or in so many parts that the mask itself is no longer.
+  std::vector<RowKeys> row;
   /// True if the classes equal brute force for every q block; false if some conjunct was not
   /// understood and tiles may be called partial that are empty or full.
   bool exact = true;
+  /// True if every key of a hull is seen by some row, for every q block.
+  bool exactHulls = true;
   /// The part of the mask that was not understood, in words, for explain ("doc[q] == doc[k]");
   /// empty if exact.
   std::string unanalysed;

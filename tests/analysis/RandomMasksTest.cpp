@@ -1,6 +1,8 @@
 // The property test: on 10,000 random masks, with random lengths, q blocks and tiles,
 //   - no tile is called empty or full that is not (checked key by key);
 //   - if the bounds claim to be exact, every tile's class is the one found key by key;
+//   - if the hulls claim to be exact, some row sees each key of them;
+//   - if the keys of a row are known in closed form, the mask shows it these and no others;
 //   - intervals come in order, and the emitted ops compute what the bounds say.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -58,6 +60,35 @@ int checkClasses(const Analysed &a, const World &w, const QBlock &block) {
   return tiles;
 }
 
+bool holds(const Analysed &a, const analysis::Bound &lo, const analysis::Bound &hi, const World &w,
+           const QBlock &block, int64_t key) {
+  return a.value(lo, w, block) <= key && key <= a.value(hi, w, block);
+}
+
+void checkHulls(const Analysed &a, const World &w, const QBlock &block) {
+  for (int64_t key = 0; key < w.kvLen && a.bounds.exactHulls; ++key) {
+    bool hull = llvm::any_of(a.bounds.intervals, [&](const analysis::VisibleInterval &i) {
+      return holds(a, i.anyLo, i.anyHi, w, block, key);
+    });
+    if (hull && bruteForce(*a.mask, w, {block.q0, block.q1, 1}, key) == TileClass::Empty)
+      FAIL("no row sees key " << key << " of a hull: " << a.str(w, block));
+  }
+}
+
+/// Keys checked.
+int checkRows(const Analysed &a, const World &w, const QBlock &block) {
+  int keys = 0;
+  for (int64_t q = block.q0; q <= block.q1 && !a.bounds.row.empty(); ++q)
+    for (int64_t key = 0; key < w.kvLen; ++key, ++keys) {
+      bool claimed = llvm::any_of(a.bounds.row, [&](const analysis::RowKeys &part) {
+        return holds(a, part.lo, part.hi, w, {q, q, 1}, key);
+      });
+      if (claimed != bool(evaluate(*a.mask, w, q, key)))
+        FAIL("row " << q << " sees key " << key << " or not: " << a.str(w, block));
+    }
+  return keys;
+}
+
 /// Materialised on constants, a bound folds to the number that evaluate gives.
 void checkMaterialized(const Analysed &a, const World &w, const QBlock &block) {
   OpBuilder b(a.module.get().getContext());
@@ -83,7 +114,7 @@ void checkMaterialized(const Analysed &a, const World &w, const QBlock &block) {
 }
 
 struct Totals {
-  int64_t tiles = 0, exact = 0;
+  int64_t tiles = 0, exact = 0, keys = 0;
 };
 
 Totals checkMasks(Random random, int masks) {
@@ -103,6 +134,8 @@ Totals checkMasks(Random random, int masks) {
         continue;
       checkOrder(a, w, block);
       totals.tiles += checkClasses(a, w, block);
+      totals.keys += checkRows(a, w, block);
+      checkHulls(a, w, block);
       if (j == 0 && i % 8 == 0)
         checkMaterialized(a, w, block);
     }
@@ -116,6 +149,7 @@ TEST_CASE("no tile of a random mask is called empty or full that is not") {
   Totals totals = checkMasks(Random(20261129), 10000);
   CHECK(totals.tiles > 300000);
   CHECK(totals.exact > 4000); // the analysis must not pass by giving up
+  CHECK(totals.keys > 1000000);
 }
 
 TEST_CASE("the same for ten minutes' worth of masks", "[.long]") {

@@ -1,6 +1,7 @@
 // RUN: attune-opt %s -split-input-file -attn-to-tile -canonicalize -cse | FileCheck %s
 
-// A causal kernel: full tiles first, without the mask, then the diagonal ones with it; no outer loop.
+// A causal kernel: one loop, in which a tile below the diagonal goes around the mask. The mask compares a row of the tile
+// with a number, K is read two steps ahead, and the first of V before softmax.
 // CHECK-LABEL: tile.kernel @causal args ["q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k", "q_stride_token"
 // CHECK-SAME:  waves = 4 waves_per_eu = 2 block_m = 128
 // CHECK:       tile.alloc : <2 x 64x128xbf16, pitch = 256, swizzle = [4, 8, 1, 2]>
@@ -12,18 +13,26 @@
 // CHECK-NEXT:  tile.wait vmcnt = 4 lds
 // CHECK-NEXT:  tile.barrier
 // CHECK-COUNT-2: tile.dma
-// CHECK-COUNT-8: tile.mma
-// CHECK-NOT:   arith.cmpi sle
-// CHECK:       tile.reduce max
+// CHECK:       %[[MASKED:.*]] = arith.cmpi sge
+// CHECK-COUNT-2: tile.read
+// CHECK-NEXT:  tile.keep_order all
+// CHECK-NEXT:  tile.read
+// CHECK-NEXT:  tile.mma
+// CHECK-COUNT-7: tile.mma
 // CHECK:       tile.wait vmcnt = 8
 // CHECK-NEXT:  tile.barrier
-// CHECK-COUNT-4: tile.read_tr
-// CHECK:       scf.yield
-// CHECK:       scf.for
-// CHECK-COUNT-8: tile.mma
-// CHECK:       tile.map
-// CHECK:       arith.cmpi sle
-// CHECK:       arith.select
+// CHECK-NEXT:  tile.read_tr
+// CHECK-NEXT:  scf.if %[[MASKED]]
+// CHECK:         tile.map
+// CHECK:         ^bb0(%[[S:.*]]: f32, %[[LAST:.*]]: i32, %[[ROW:.*]]: i32, %{{.*}}: i32):
+// CHECK-NEXT:      arith.cmpi sle, %[[ROW]], %[[LAST]]
+// CHECK-NEXT:      arith.select
+// CHECK-NEXT:      tile.yield
+// CHECK:       } else {
+// CHECK-NEXT:    scf.yield
+// CHECK:       tile.reduce max
+// CHECK-COUNT-3: tile.read_tr
+// CHECK-NOT:   tile.read_tr
 // CHECK:       scf.yield
 // CHECK:       tile.wait vmcnt = 0
 // CHECK-COUNT-2: tile.store
@@ -38,12 +47,15 @@ attn.kernel @causal q(varlen, heads = 32, dim = 128) kv(varlen, heads = 8, dim =
 
 // -----
 
-// A window has a masked head and a masked tail: one masked and one free body in a loop over two rounds.
+// A window has a masked head and a masked tail: one comparison tells both from the tiles between them.
 // CHECK-LABEL: tile.kernel @window
 // CHECK:     scf.for
-// CHECK:       scf.for
-// CHECK:       scf.for
-// CHECK-NOT: scf.for
+// CHECK:       %[[MASKED:.*]] = arith.cmpi uge
+// CHECK:       scf.if %[[MASKED]]
+// CHECK:         arith.cmpi sge
+// CHECK-NEXT:    arith.cmpi sle
+// CHECK-NEXT:    arith.andi
+// CHECK-NOT: {{scf.for|scf.if}}
 // CHECK:     tile.return
 attn.kernel @window q(dense, heads = 4, dim = 64) kv(dense, heads = 4, dim = 64)
     types(f16 -> f16) scale(0.125)
@@ -54,6 +66,34 @@ attn.kernel @window q(dense, heads = 4, dim = 64) kv(dense, heads = 4, dim = 64)
   %2 = arith.cmpi slt, %1, %c100 : i32
   %3 = arith.andi %0, %2 : i1
   attn.yield %3 : i1
+}
+
+// -----
+
+// Global tokens beside a window: a loop over two spans, and the DMA of V leaves out the keys between them.
+// CHECK-LABEL: tile.kernel @sinks
+// CHECK-COUNT-2: tile.dma
+// CHECK-SAME:  gap(
+// CHECK:     scf.for
+// CHECK:       scf.for
+// CHECK:         tile.dma
+// CHECK-NOT:     gap
+// CHECK:         tile.dma {{.*}} gap(
+// CHECK-NOT:     {{tile.seen|tile.keep }}
+// CHECK-NOT: scf.for
+// CHECK:     tile.return
+attn.kernel @sinks q(dense, heads = 4, dim = 64) kv(dense, heads = 4, dim = 64)
+    types(f16 -> f16) scale(0.125)
+    mask(%b, %h, %hk, %q, %k, %qi, %ctx, %q_len, %kv_len) {
+  %c4 = arith.constant 4 : i32
+  %c100 = arith.constant 100 : i32
+  %0 = arith.cmpi sle, %k, %q : i32
+  %1 = arith.subi %q, %k : i32
+  %2 = arith.cmpi slt, %1, %c100 : i32
+  %3 = arith.cmpi slt, %k, %c4 : i32
+  %4 = arith.ori %2, %3 : i1
+  %5 = arith.andi %0, %4 : i1
+  attn.yield %5 : i1
 }
 
 // -----

@@ -100,6 +100,77 @@ tile.kernel @region args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
 
 // -----
 
+!acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+!limit = !tile.frag<1x32xi32, "col=(l0..l4) free=(l5)">
+
+// A row compared with a number of its column: the lane's part of the row goes to the number, once.
+// CHECK-LABEL: llvm.func amdgpu_kernelcc @mask
+// CHECK: %[[LIMIT:.*]] = llvm.intr.ssub.sat
+// CHECK-NOT: llvm.intr.ssub.sat
+// CHECK-COUNT-16: llvm.icmp "sle" %{{.*}}, %[[LIMIT]] : i32
+// CHECK: llvm.return
+tile.kernel @mask args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
+^bb0(%p: !llvm.ptr<1>, %n: i64):
+  %zero = arith.constant 0 : i32
+  %rows = arith.constant 32 : i32
+  %f0 = arith.constant 0.0 : f32
+  %f1 = arith.constant 1.0 : f32
+  %limit = tile.map() : () -> !limit {
+  ^bb0(%row: i32, %col: i32):
+    tile.yield %col : i32
+  }
+  %x = tile.map(%limit) : (!limit) -> !acc {
+  ^bb0(%l: i32, %row: i32, %col: i32):
+    %in = arith.cmpi sle, %row, %l : i32
+    %v = arith.select %in, %f0, %f1 : f32
+    tile.yield %v : f32
+  }
+  %out = tile.view %p + %n stride %n rows %zero to %rows : !llvm.ptr<1> -> !tile.view<32xf32>
+  tile.store %x, %out[%zero] : !acc, !tile.view<32xf32>
+  tile.return
+}
+
+// -----
+
+!acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+
+// An offset that grows with the row by a number only known at run time: one product for the distances of one row and of five
+// between neighbouring registers, and a sum for each register but the first.
+// CHECK-LABEL: llvm.func amdgpu_kernelcc @offsets
+// CHECK:      %[[KEY:.*]] = llvm.add %{{.*}}, %[[STRIDE:.*]] : i32
+// CHECK-NEXT: %[[R0:.*]] = llvm.mul %[[KEY]], %[[STRIDE]] : i32
+// CHECK-NEXT: llvm.sitofp %[[R0]]
+// CHECK:      %[[ONE:.*]] = llvm.mul %[[STRIDE]], %{{.*}} : i32
+// CHECK-NEXT: %[[R1:.*]] = llvm.add %[[R0]], %[[ONE]] : i32
+// CHECK-NEXT: llvm.sitofp %[[R1]]
+// CHECK-NEXT: %[[R2:.*]] = llvm.add %[[R1]], %[[ONE]] : i32
+// CHECK-NEXT: llvm.sitofp %[[R2]]
+// CHECK-NEXT: %[[R3:.*]] = llvm.add %[[R2]], %[[ONE]] : i32
+// CHECK-NEXT: llvm.sitofp %[[R3]]
+// CHECK:      %[[FIVE:.*]] = llvm.mul %[[STRIDE]], %{{.*}} : i32
+// CHECK-NEXT: llvm.add %[[R3]], %[[FIVE]] : i32
+// CHECK-NOT:  llvm.mul %{{.*}} : i32
+// CHECK-COUNT-12: llvm.sitofp
+// CHECK: llvm.return
+tile.kernel @offsets args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
+^bb0(%p: !llvm.ptr<1>, %n: i64):
+  %zero = arith.constant 0 : i32
+  %rows = arith.constant 32 : i32
+  %low = arith.trunci %n : i64 to i32
+  %x = tile.map() : () -> !acc {
+  ^bb0(%row: i32, %col: i32):
+    %key = arith.addi %row, %low : i32
+    %offset = arith.muli %key, %low : i32
+    %v = arith.sitofp %offset : i32 to f32
+    tile.yield %v : f32
+  }
+  %out = tile.view %p + %n stride %n rows %zero to %rows : !llvm.ptr<1> -> !tile.view<32xf32>
+  tile.store %x, %out[%zero] : !acc, !tile.view<32xf32>
+  tile.return
+}
+
+// -----
+
 // CHECK-LABEL: llvm.func @untouched
 // CHECK-NEXT:  llvm.return
 llvm.func @untouched() {

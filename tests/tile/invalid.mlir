@@ -96,6 +96,19 @@ tile.kernel @toomanywaves args [] waves = 8 waves_per_eu = 1 block_m = 32 {
 
 // -----
 
+tile.kernel @gap args [] waves = 1 waves_per_eu = 1 block_m = 32 {
+  %c0 = arith.constant 0 : i32
+  %n = arith.constant 0 : i64
+  %p = llvm.mlir.zero : !llvm.ptr<1>
+  %lds = tile.alloc : !tile.lds<1 x 32x64xbf16, pitch = 128>
+  %view = tile.view %p + %n stride %n rows %c0 to %c0 : !llvm.ptr<1> -> !tile.view<64xbf16>
+  // expected-error@+1 {{has a gap of 1 numbers; it is a first row and a count}}
+  tile.dma %view, %lds[%c0] gap(%c0) : !tile.view<64xbf16>, !tile.lds<1 x 32x64xbf16, pitch = 128>
+  tile.return
+}
+
+// -----
+
 // expected-error@+1 {{has 1 arguments and 2 names}}
 tile.kernel @names args ["a", "b"] waves = 1 waves_per_eu = 1 block_m = 32 {
 ^bb0(%a: i32):

@@ -37,12 +37,16 @@ tile.kernel @all args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
   %view = tile.view %p + %n stride %n rows %c0 to %c32 : !llvm.ptr<1> -> !tile.view<64xbf16>
   // CHECK: tile.dma %{{.*}}, %{{.*}}[%{{.*}}] : <64xbf16>, <2 x
   tile.dma %view, %lds[%c0] : !tile.view<64xbf16>, !lds
+  // CHECK: tile.dma %{{.*}}, %{{.*}}[%{{.*}}] gap(%{{.*}}, %{{.*}}) : <64xbf16>, <2 x
+  tile.dma %view, %lds[%c0] gap(%c0, %c32) : !tile.view<64xbf16>, !lds
   // CHECK: tile.wait vmcnt = 0 lds
   tile.wait vmcnt = 0 lds
   // CHECK: tile.barrier
   tile.barrier
-  // CHECK: tile.keep_order
+  // CHECK: tile.keep_order{{$}}
   tile.keep_order
+  // CHECK: tile.keep_order all
+  tile.keep_order all
   // CHECK: tile.load %{{.*}}[%{{.*}}, 16] : <64xbf16> -> <16x32xbf16, "row=(r0,r1,r2,l5) col=(l0..l4)">
   %b = tile.load %view[%c0, 16] : !tile.view<64xbf16> -> !opB
   // CHECK: tile.read %{{.*}}[%{{.*}}] at{{ ?}}[0, 16]

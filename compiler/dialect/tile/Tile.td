@@ -166,12 +166,13 @@ def Tile_ViewOp : Tile_Op<"view", [Pure]> {
 def Tile_DmaOp : Tile_Op<"dma"> {
   let summary = "global memory straight to LDS, asynchronous, done by all waves together";
   let description = [{
-    Fills buffer `buffer` of the LDS tile with rows 0.. of the view; rows outside the view's bounds become zeros. Each
+    Fills buffer `buffer` of the LDS tile with rows 0.. of the view; rows outside the view's bounds become zeros, and so
+    do the rows of a `gap`: its first row and how many there are, a negative number as unsigned. Each
     wave issues `instructions()` LDS-DMA instructions that count in vmcnt. The LDS side is linear in lanes, so the
     swizzle is applied to the source: a lane fetches the chunk that belongs where it writes.
   }];
-  let arguments = (ins Tile_ViewType:$view, Tile_LdsType:$lds, I32:$buffer);
-  let assemblyFormat = "$view `,` $lds `[` $buffer `]` attr-dict `:` type($view) `,` type($lds)";
+  let arguments = (ins Tile_ViewType:$view, Tile_LdsType:$lds, I32:$buffer, Variadic<I32>:$gap);
+  let assemblyFormat = "$view `,` $lds `[` $buffer `]` (`gap` `(` $gap^ `)`)? attr-dict `:` type($view) `,` type($lds)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// LDS-DMA instructions that each wave issues.
@@ -332,11 +333,13 @@ def Tile_WaitOp : Tile_Op<"wait"> {
 }
 
 def Tile_KeepOrderOp : Tile_Op<"keep_order"> {
-  let summary = "global memory instructions stay on their side of this point";
+  let summary = "global memory instructions, or all, stay on their side of this point";
   let description = [{
     vmcnt counts in issue order: a load that is to be waited for without the DMA behind it has to be issued before it.
+    With `all`, the order that the schedule has chosen around this point is the order of the machine code.
   }];
-  let assemblyFormat = "attr-dict";
+  let arguments = (ins UnitAttr:$all);
+  let assemblyFormat = "(`all` $all^)? attr-dict";
 }
 
 def Tile_BarrierOp : Tile_Op<"barrier"> {

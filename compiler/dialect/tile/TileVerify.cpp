@@ -41,6 +41,9 @@ LogicalResult DmaOp::verify() {
   if (view.getElementType() != lds.getElementType() || view.getCols() != lds.getCols())
     return emitOpError() << "copies rows of " << view.getCols() << " " << view.getElementType()
                          << " into rows of " << lds.getCols() << " " << lds.getElementType();
+  if (!getGap().empty() && getGap().size() != 2)
+    return emitOpError() << "has a gap of " << getGap().size()
+                         << " numbers; it is a first row and a count";
   int64_t rowBytes = lds.getCols() * elementBytes(lds.getElementType());
   if (lds.getPitch() != rowBytes)
     return emitOpError() << "LDS-DMA writes lane after lane, so rows can't be padded: pitch "

@@ -6,15 +6,9 @@ using namespace mlir;
 
 namespace {
 
-bool isConst(const analysis::Bound &b, int64_t value) {
-  return b.kind == analysis::Bound::Const && b.value == value;
-}
-
 /// True if every tile of the hull that lies before the inner part is impossible: both begin at key
 /// 0.
-bool noHead(const analysis::VisibleInterval &i) {
-  return isConst(i.anyLo, 0) && isConst(i.allLo, 0);
-}
+bool noHead(const analysis::VisibleInterval &i) { return i.anyLo.isConst(0) && i.allLo.isConst(0); }
 
 /// True if no tile can be full, whatever the lengths.
 bool noInner(const analysis::VisibleInterval &i) {
@@ -37,72 +31,71 @@ KvRange emitKvRange(const TileBuilder &t, const KernelFrame &f, const analysis::
   };
   KvRange r;
   r.tileKeys = keys;
-  r.intervals = int64_t(bounds.intervals.size());
-  r.hasUnseenKeys = !bounds.exact || r.intervals > 1;
+  r.hasUnseenKeys = !bounds.exactHulls || bounds.intervals.size() > 2;
   Value zero = t.i32(0), previousEnd = zero;
-  SmallVector<Value> starts, ends;
-  SmallVector<int64_t> intervalOf; // of each round
   for (auto [index, interval] : llvm::enumerate(bounds.intervals)) {
     Value lastKey = t.sub(f.kvLen, t.i32(1));
-    Value anyLo = isConst(interval.anyLo, 0) ? zero : t.maxS(value(interval.anyLo), zero),
+    Value anyLo = interval.anyLo.isConst(0) ? zero : t.maxS(value(interval.anyLo), zero),
           anyHi = t.minS(value(interval.anyHi), lastKey);
     Value endKey = t.maxS(t.add(anyHi, t.i32(1)), zero);
     if (index == 0 || anyLo == zero)
       r.firstKey = anyLo;
     else if (r.firstKey != zero)
       r.firstKey = t.minS(r.firstKey, anyLo);
+    if (index == 1 && !r.hasUnseenKeys) {
+      r.gapBegin = r.endKey;
+      r.gapEnd = t.maxS(anyLo, r.gapBegin);
+    }
     r.endKey = index == 0 ? endKey : t.maxS(r.endKey, endKey);
     Value start = t.maxS(t.shrS(anyLo, log), previousEnd);
     Value end = t.maxS(t.shrS(t.add(endKey, t.i32(keys - 1)), log), start);
-    if (noInner(interval)) {
-      r.rounds.push_back({start, end, end, {}, {}});
-    } else {
-      Value fullStart = start;
+    Span span{start, end, end, end, {}};
+    if (!noInner(interval)) {
+      span.fullBegin = start;
       if (!noHead(interval))
-        fullStart =
+        span.fullBegin =
             t.minS(t.maxS(t.shrS(t.add(value(interval.allLo), t.i32(keys - 1)), log), start), end);
       Value pastInner = t.shrS(t.add(t.minS(value(interval.allHi), lastKey), t.i32(1)), log);
-      Value fullEnd = t.minS(t.maxS(pastInner, fullStart), end);
-      r.rounds.push_back({start, fullStart, fullEnd, {}, {}});
-      r.rounds.push_back({fullEnd, end, end, {}, {}});
+      span.fullEnd = t.minS(t.maxS(pastInner, span.fullBegin), end);
+      r.hasFree = true;
     }
-    intervalOf.resize(r.rounds.size(), int64_t(index));
-    starts.push_back(start);
-    ends.push_back(end);
+    r.spans.push_back(span);
     previousEnd = end;
   }
-  // Backwards: where to go after each interval. One past the last tile lies beyond endKey.
-  SmallVector<Value> following(starts.size());
+  // Backwards: where to go after each span. One past the last tile lies beyond endKey.
   Value next = previousEnd;
-  for (int i = int(starts.size()) - 1; i >= 0; --i) {
-    following[i] = next;
-    next = t.select(t.cmp(arith::CmpIPredicate::slt, starts[i], ends[i]), starts[i], next);
+  for (Span &span : llvm::reverse(r.spans)) {
+    span.following = next;
+    next = t.select(t.cmp(arith::CmpIPredicate::slt, span.begin, span.end), span.begin, next);
   }
   r.firstTile = next;
-  for (auto [round, i] : llvm::zip(r.rounds, intervalOf)) {
-    round.intervalEnd = ends[i];
-    round.following = following[i];
-  }
   return r;
 }
 
-Round KvRange::select(const TileBuilder &t, Value index) const {
-  Round chosen = rounds.back();
-  for (int i = int(rounds.size()) - 2; i >= 0; --i) {
+Span KvRange::select(const TileBuilder &t, Value index) const {
+  Span chosen = spans.back();
+  for (int i = int(spans.size()) - 2; i >= 0; --i) {
     Value here = t.cmp(arith::CmpIPredicate::eq, index, t.i32(i));
-    for (Value Round::*field :
-         {&Round::begin, &Round::middle, &Round::end, &Round::intervalEnd, &Round::following})
-      chosen.*field = t.select(here, rounds[i].*field, chosen.*field);
+    for (Value Span::*field :
+         {&Span::begin, &Span::fullBegin, &Span::fullEnd, &Span::end, &Span::following})
+      chosen.*field = t.select(here, spans[i].*field, chosen.*field);
   }
   return chosen;
 }
 
-Value KvRange::next(const TileBuilder &t, const Round &round, Value tile) const {
+Value KvRange::isMasked(const TileBuilder &t, const Span &span, Value tile) const {
+  if (span.fullBegin == span.begin)
+    return t.cmp(arith::CmpIPredicate::sge, tile, span.fullEnd);
+  // Unsigned, a tile before the full ones is far behind them.
+  return t.cmp(arith::CmpIPredicate::uge, t.sub(tile, span.fullBegin),
+               t.sub(span.fullEnd, span.fullBegin));
+}
+
+Value KvRange::next(const TileBuilder &t, const Span &span, Value tile) const {
   Value plusOne = t.add(tile, t.i32(1));
-  if (intervals == 1)
+  if (spans.size() == 1)
     return plusOne;
-  return t.select(t.cmp(arith::CmpIPredicate::eq, plusOne, round.intervalEnd), round.following,
-                  plusOne);
+  return t.select(t.cmp(arith::CmpIPredicate::eq, plusOne, span.end), span.following, plusOne);
 }
 
 } // namespace attune

@@ -35,6 +35,10 @@ struct Carried {
 
 /// Vector registers of a SIMD lane, and those left for operands in flight, addresses and
 /// temporaries.
+/// Steps of K that are read before they are multiplied. Two hide the latency of LDS; left to the
+/// scheduler, which saves registers, a read is waited for as soon as it is issued.
+constexpr int64_t kReadAhead = 2;
+
 constexpr int64_t kVectorRegisters = 512, kWorkingRegisters = 64;
 
 /// The operand of a wait that leaves the last `count` memory operations in flight, or as many as
@@ -49,6 +53,11 @@ struct EarlyRead {
   Value frag; ///< a bool is held as i32
 };
 
+tile::FragType withElement(tile::FragType shape, Type element) {
+  return tile::FragType::get(element.getContext(), shape.getRows(), shape.getCols(), element,
+                             shape.getLayoutText());
+}
+
 class PrefillSchedule {
 public:
   PrefillSchedule(const TileBuilder &t, KernelFrame &f, attn::KernelOp op,
@@ -57,7 +66,7 @@ public:
       : f_(f), plan_(plan), shapes_(shapes), score_(score), mask_(mask), lse_(op.problem().lse),
         scale_(op.getScale().convertToDouble()), rawScale_(score.empty() && scale_ > 0),
         softmax_(shapes.frags, (rawScale_ ? scale_ : 1.0) * std::numbers::log2e, !score.empty()),
-        range_(emitKvRange(t, f, analysis::analyzeMask(op), mask, plan)) {}
+        bounds_(analysis::analyzeMask(op)), range_(emitKvRange(t, f, bounds_, mask, plan)) {}
 
   void emit(const TileBuilder &t);
 
@@ -66,28 +75,42 @@ private:
   /// are out of bounds.
   Value blockView(const TileBuilder &t, const RowSource &r) const;
   void loadQ(const TileBuilder &t);
+  /// `gap`: no row of a gap of the mask may come in.
   tile::DmaOp fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex,
-                        Value buffer) const;
-  /// All rounds; returns the state after them.
-  SoftmaxState emitRounds(const TileBuilder &t, Carried carried) const;
-  Carried emitRound(const TileBuilder &t, const Round &round, Carried carried, bool masked,
-                    bool unmasked) const;
-  /// Tiles [begin, end) of a round.
-  Carried emitTiles(const TileBuilder &t, const Round &round, Value begin, Value end, bool masked,
-                    const Carried &carried) const;
+                        Value buffer, bool gap) const;
+  /// All tiles of all spans; returns the state after them.
+  SoftmaxState emitSpans(const TileBuilder &t, Carried carried) const;
+  Carried emitSpan(const TileBuilder &t, const Span &span, const Carried &carried) const;
+  /// One tile, given the state before it.
+  Carried emitTile(const TileBuilder &t, const Span &span, Value tileIndex,
+                   const Carried &carried) const;
   Value emitScores(const TileBuilder &t, Value buffer) const;
-  Value applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex, bool masked,
-                          ArrayRef<EarlyRead> elementReads) const;
+  /// `scores` after the score function, the mask, or one after the other.
+  Value applyRegions(const TileBuilder &t, Value scores, Value tileIndex, bool score, bool mask,
+                     ArrayRef<EarlyRead> elementReads) const;
+  /// First and last key that a query sees, of each part of a mask in closed form, as rows of the
+  /// tile; a first key that is 0 is left out.
+  SmallVector<Value> visibleRows(const TileBuilder &t, Value tileIndex) const;
+  /// Whether an element's row is within one of those pairs.
+  Value isVisible(const TileBuilder &t, Value row, ValueRange limits) const;
+  /// The mask's own arithmetic.
+  Value maskAt(const TileBuilder &t, const RegionInliner::Element &element,
+               const RegionInliner::ValueMap &given) const;
+  /// The same for a tile that is masked, if `masked` is null or holds.
+  Value finishScores(const TileBuilder &t, Value scores, Value tileIndex, Value masked,
+                     ArrayRef<EarlyRead> elementReads) const;
   RegionInliner::Element elementAt(const TileBuilder &t, Value tileIndex, Value row,
                                    Value col) const;
   EarlyRead issueRead(const TileBuilder &t, const RegionInliner &region, attn::ReadOp read,
                       tile::FragType shape, Value tileIndex) const;
   /// Reads of this tile's elements, before its DMA; as many as registers allow, the others are
   /// issued where they are used.
-  SmallVector<EarlyRead> issueElementReads(const TileBuilder &t, Value tileIndex,
-                                           bool masked) const;
-  /// `seen`, if given, are the keys whose values may be used.
-  Value emitOutput(const TileBuilder &t, Value weights, Value seen, Value o, Value buffer) const;
+  SmallVector<EarlyRead> issueElementReads(const TileBuilder &t, Value tileIndex) const;
+  Value readValues(const TileBuilder &t, Value buffer, int64_t key) const;
+  /// `seen`, if given, are the keys whose values may be used; `values`: those of the first step, if
+  /// they have been read.
+  Value emitOutput(const TileBuilder &t, Value weights, Value seen, Value o, Value values,
+                   Value buffer) const;
   void emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const;
 
   KernelFrame &f_;
@@ -98,6 +121,7 @@ private:
   double scale_;
   bool rawScale_; ///< the scale is folded into the exponent
   SoftmaxCore softmax_;
+  analysis::MaskBounds bounds_;
   KvRange range_;
   Value kLds_, vLds_, outView_, lseView_;
   SmallVector<Value> q_; // one fragment per step of 16 head_dim columns
@@ -119,7 +143,7 @@ void PrefillSchedule::loadQ(const TileBuilder &t) {
 }
 
 tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, Value lds,
-                                       Value tileIndex, Value buffer) const {
+                                       Value tileIndex, Value buffer, bool gap) const {
   // Rows no query of the block sees come in as zeros: whatever lies there, NaN or not, has no way
   // in.
   Value key0 = t.mul(tileIndex, t.i32(range_.tileKeys));
@@ -131,15 +155,26 @@ tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &so
   auto type = tile::ViewType::get(t.b.getContext(), source.cols, source.element);
   Value view =
       tile::ViewOp::create(t.b, t.loc, type, source.ptr, offset, source.stride, first, end);
-  return tile::DmaOp::create(t.b, t.loc, view, lds, buffer);
+  SmallVector<Value> rows;
+  if (gap && range_.gapBegin)
+    rows = {t.sub(range_.gapBegin, key0), t.sub(range_.gapEnd, range_.gapBegin)};
+  return tile::DmaOp::create(t.b, t.loc, view, lds, buffer, rows);
 }
 
 Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer) const {
   Value scores = t.splat(shapes_.frags.scores, t.f32(0));
+  SmallVector<Value> keys;
+  auto read = [&] {
+    if (keys.size() < q_.size())
+      keys.push_back(tile::ReadOp::create(t.b, t.loc, shapes_.key, kLds_, buffer, 0,
+                                          int64_t(keys.size()) * shapes_.kStep));
+  };
+  for (int64_t i = 0; i < kReadAhead; ++i)
+    read();
   for (auto [step, q] : llvm::enumerate(q_)) {
-    Value k = tile::ReadOp::create(t.b, t.loc, shapes_.key, kLds_, buffer, 0,
-                                   int64_t(step) * shapes_.kStep);
-    scores = tile::MmaOp::create(t.b, t.loc, scores.getType(), k, q, scores);
+    tile::KeepOrderOp::create(t.b, t.loc, /*all=*/true);
+    read();
+    scores = tile::MmaOp::create(t.b, t.loc, scores.getType(), keys[step], q, scores);
   }
   return scores;
 }
@@ -155,12 +190,51 @@ RegionInliner::Element PrefillSchedule::elementAt(const TileBuilder &t, Value ti
   return {Value(), t.add(f_.ctx, qi), k, qi};
 }
 
+SmallVector<Value> PrefillSchedule::visibleRows(const TileBuilder &t, Value tileIndex) const {
+  tile::FragType stat = withElement(shapes_.frags.stat, t.b.getI32Type());
+  auto row = [&](const analysis::Bound &bound) {
+    return t.map(stat, {}, [&](const TileBuilder &u, ValueRange, Value, Value col) {
+      Value q = elementAt(u, Value(), Value(), col).q;
+      Value key = analysis::materialize(u.b, u.loc, bound, q, q, f_.kvLen,
+                                        [&](Value v) { return mask_.uniform(v); });
+      return u.sub(key, u.mul(tileIndex, u.i32(range_.tileKeys)));
+    });
+  };
+  SmallVector<Value> rows;
+  for (const auto &[lo, hi] : bounds_.row) {
+    if (!lo.isConst(0))
+      rows.push_back(row(lo));
+    rows.push_back(row(hi));
+  }
+  return rows;
+}
+
+Value PrefillSchedule::isVisible(const TileBuilder &t, Value row, ValueRange limits) const {
+  Value visible;
+  auto limit = limits.begin();
+  for (const auto &[lo, hi] : bounds_.row) {
+    Value first = lo.isConst(0) ? Value() : t.cmp(arith::CmpIPredicate::sge, row, *limit++);
+    Value here = t.cmp(arith::CmpIPredicate::sle, row, *limit++);
+    if (first)
+      here = arith::AndIOp::create(t.b, t.loc, first, here);
+    visible = visible ? arith::OrIOp::create(t.b, t.loc, visible, here).getResult() : here;
+  }
+  return visible;
+}
+
+Value PrefillSchedule::maskAt(const TileBuilder &t, const RegionInliner::Element &element,
+                              const RegionInliner::ValueMap &given) const {
+  Value exists = t.cmp(arith::CmpIPredicate::slt, element.k, f_.kvLen);
+  if (mask_.empty())
+    return exists;
+  return arith::AndIOp::create(t.b, t.loc, exists, mask_.inlineAt(t, element, given));
+}
+
 EarlyRead PrefillSchedule::issueRead(const TileBuilder &t, const RegionInliner &region,
                                      attn::ReadOp read, tile::FragType shape,
                                      Value tileIndex) const {
   Type element = read.getType().isInteger(1) ? Type(t.b.getI32Type()) : read.getType();
-  auto type = tile::FragType::get(element.getContext(), shape.getRows(), shape.getCols(), element,
-                                  shape.getLayoutText());
+  tile::FragType type = withElement(shape, element);
   Value frag =
       t.map(type, {}, [&](const TileBuilder &u, ValueRange, Value row, Value col) -> Value {
         Value v = region.readAt(u, read, elementAt(u, tileIndex, row, col));
@@ -170,8 +244,8 @@ EarlyRead PrefillSchedule::issueRead(const TileBuilder &t, const RegionInliner &
   return {read, frag};
 }
 
-SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t, Value tileIndex,
-                                                          bool masked) const {
+SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t,
+                                                          Value tileIndex) const {
   // Registers that the tile needs anyway: Q, O, the scores, P, and room for operands and addresses.
   const int64_t perRead = shapes_.frags.scores.registers();
   int64_t room = kVectorRegisters / plan_.wavesPerEu - int64_t(q_.size()) * 4 -
@@ -183,22 +257,21 @@ SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t, 
         reads.push_back(issueRead(t, region, read, shapes_.frags.scores, tileIndex));
   };
   issue(score_);
-  if (masked)
-    issue(mask_);
+  issue(mask_);
   if (!reads.empty())
-    tile::KeepOrderOp::create(t.b, t.loc);
+    tile::KeepOrderOp::create(t.b, t.loc, /*all=*/false);
   return reads;
 }
 
-Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Value tileIndex,
-                                         bool masked, ArrayRef<EarlyRead> elementReads) const {
-  if (rawScale_ && !masked)
-    return scores;
+Value PrefillSchedule::applyRegions(const TileBuilder &t, Value scores, Value tileIndex, bool score,
+                                    bool mask, ArrayRef<EarlyRead> elementReads) const {
   SmallVector<EarlyRead> reads(elementReads);
   reads.append(queryReads_);
   SmallVector<Value> inputs{scores};
   for (const EarlyRead &r : reads)
     inputs.push_back(r.frag);
+  if (mask)
+    inputs.append(visibleRows(t, tileIndex));
   return t.map(
       shapes_.frags.scores, inputs, [&](const TileBuilder &u, ValueRange e, Value row, Value col) {
         RegionInliner::ValueMap given;
@@ -206,22 +279,46 @@ Value PrefillSchedule::applyScoreAndMask(const TileBuilder &t, Value scores, Val
           given[r.read.getResult()] =
               r.read.getType().isInteger(1) ? u.cmp(arith::CmpIPredicate::ne, v, u.i32(0)) : v;
         RegionInliner::Element element = elementAt(u, tileIndex, row, col);
-        element.s = rawScale_ ? e[0] : u.mulF(e[0], u.f32(scale_));
-        Value s = score_.empty() ? element.s : score_.inlineAt(u, element, given);
-        if (!masked)
+        Value s = !score || rawScale_ ? e[0] : u.mulF(e[0], u.f32(scale_));
+        element.s = s;
+        if (score && !score_.empty())
+          s = score_.inlineAt(u, element, given);
+        if (!mask)
           return s;
-        Value visible = u.cmp(arith::CmpIPredicate::slt, element.k, f_.kvLen);
-        if (!mask_.empty())
-          visible = arith::AndIOp::create(u.b, u.loc, visible, mask_.inlineAt(u, element, given));
+        Value visible = bounds_.row.empty() ? maskAt(u, element, given)
+                                            : isVisible(u, row, e.drop_front(1 + reads.size()));
         return u.select(visible, s, u.negInf());
       });
 }
 
+Value PrefillSchedule::finishScores(const TileBuilder &t, Value scores, Value tileIndex,
+                                    Value masked, ArrayRef<EarlyRead> elementReads) const {
+  auto apply = [&](const TileBuilder &u, bool score, bool mask) {
+    return applyRegions(u, scores, tileIndex, score, mask, elementReads);
+  };
+  if (!masked)
+    return apply(t, /*score=*/true, /*mask=*/true);
+  // A mask that has to be evaluated wants the registers that the score function frees, element by
+  // element.
+  const bool together = bounds_.row.empty();
+  if (!rawScale_ && !together)
+    scores = apply(t, /*score=*/true, /*mask=*/false);
+  return t.choose(
+      masked, [&](auto &u) { return apply(u, /*score=*/together, /*mask=*/true); },
+      [&](auto &u) {
+        return together && !rawScale_ ? apply(u, /*score=*/true, /*mask=*/false) : scores;
+      });
+}
+
+Value PrefillSchedule::readValues(const TileBuilder &t, Value buffer, int64_t key) const {
+  return tile::ReadTrOp::create(t.b, t.loc, shapes_.value, vLds_, buffer, key, 0);
+}
+
 Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value seen, Value o,
-                                  Value buffer) const {
+                                  Value values, Value buffer) const {
   for (int64_t key = 0; key < plan_.kvTile; key += shapes_.kStep) {
     Value p = tile::SliceOp::create(t.b, t.loc, shapes_.weightStep, weights, key);
-    Value v = tile::ReadTrOp::create(t.b, t.loc, shapes_.value, vLds_, buffer, key, 0);
+    Value v = values && !key ? values : readValues(t, buffer, key);
     if (seen) {
       Value flags = tile::SliceOp::create(t.b, t.loc, shapes_.seenStep, seen, key);
       v = tile::KeepOp::create(t.b, t.loc, v.getType(), v, flags);
@@ -231,64 +328,55 @@ Value PrefillSchedule::emitOutput(const TileBuilder &t, Value weights, Value see
   return o;
 }
 
-Carried PrefillSchedule::emitTiles(const TileBuilder &t, const Round &round, Value begin, Value end,
-                                   bool masked, const Carried &carried) const {
-  auto loop = scf::ForOp::create(t.b, t.loc, begin, end, t.i32(1), carried.values());
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(loop.getBody());
-  Value tileIndex = loop.getInductionVar();
-  auto [in, cur] = Carried::from(loop.getRegionIterArgs());
+Carried PrefillSchedule::emitTile(const TileBuilder &t, const Span &span, Value tileIndex,
+                                  const Carried &carried) const {
+  auto [in, cur] = carried;
   Value other = arith::XOrIOp::create(t.b, t.loc, cur, t.i32(1));
-
   tile::WaitOp::create(t.b, t.loc, leaving(t, vDmas_), /*lds=*/true);
   tile::BarrierOp::create(t.b, t.loc);
-  SmallVector<EarlyRead> reads = issueElementReads(t, tileIndex, masked);
-  Value next = range_.next(t, round, tileIndex);
-  fetchTile(t, f_.k, kLds_, next, other);
-  fetchTile(t, f_.v, vLds_, next, other);
-  Value scores = applyScoreAndMask(t, emitScores(t, cur), tileIndex, masked, reads);
-  auto [out, weights] = softmax_.step(t, in, scores);
+  SmallVector<EarlyRead> reads = issueElementReads(t, tileIndex);
+  Value next = range_.next(t, span, tileIndex);
+  fetchTile(t, f_.k, kLds_, next, other, /*gap=*/false); // their scores are masked
+  fetchTile(t, f_.v, vLds_, next, other, /*gap=*/true);
+  Value masked = range_.hasFree ? range_.isMasked(t, span, tileIndex) : Value();
+  Value scores = emitScores(t, cur);
   tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
   tile::BarrierOp::create(t.b, t.loc);
+  // On their way while softmax works; two ways to use them would keep too many registers alive.
+  Value values = masked && range_.hasUnseenKeys ? Value() : readValues(t, cur, 0);
+  scores = finishScores(t, scores, tileIndex, masked, reads);
+  auto [out, weights] = softmax_.step(t, in, scores);
   // The view's bounds zero the keys outside the hull; those inside that nobody sees are told by the
   // scores.
-  Value seen;
-  if (masked && range_.hasUnseenKeys)
-    seen = tile::SeenOp::create(t.b, t.loc, shapes_.seen, scores);
-  out.o = emitOutput(t, weights, seen, out.o, cur);
-  scf::YieldOp::create(t.b, t.loc, Carried{out, other}.values());
-  return Carried::from(loop.getResults());
+  auto withFlags = [&](auto &u) {
+    Value seen = tile::SeenOp::create(u.b, u.loc, shapes_.seen, scores);
+    return emitOutput(u, weights, seen, out.o, values, cur);
+  };
+  auto all = [&](auto &u) { return emitOutput(u, weights, Value(), out.o, values, cur); };
+  if (!range_.hasUnseenKeys)
+    out.o = all(t);
+  else
+    out.o = masked ? t.choose(masked, withFlags, all) : withFlags(t);
+  return {out, other};
 }
 
-Carried PrefillSchedule::emitRound(const TileBuilder &t, const Round &round, Carried carried,
-                                   bool masked, bool unmasked) const {
-  if (masked)
-    carried = emitTiles(t, round, round.begin, round.middle, /*masked=*/true, carried);
-  if (unmasked)
-    carried = emitTiles(t, round, round.middle, round.end, /*masked=*/false, carried);
-  return carried;
+Carried PrefillSchedule::emitSpan(const TileBuilder &t, const Span &span,
+                                  const Carried &carried) const {
+  return t.loop(span.begin, span.end, carried, [&](auto &u, Value tileIndex, const Carried &in) {
+    return emitTile(u, span, tileIndex, in);
+  });
 }
 
-SoftmaxState PrefillSchedule::emitRounds(const TileBuilder &t, Carried carried) const {
-  auto hasMasked = [](const Round &r) { return r.hasMasked(); };
-  auto hasFree = [](const Round &r) { return r.hasFree(); };
-  if (llvm::count_if(range_.rounds, hasMasked) <= 1 &&
-      llvm::count_if(range_.rounds, hasFree) <= 1) {
-    for (const Round &round : range_.rounds)
-      carried = emitRound(t, round, carried, round.hasMasked(), round.hasFree());
-    return carried.state;
-  }
-  // A body needed more than once is emitted once, in a loop over the rounds.
-  auto loop = scf::ForOp::create(t.b, t.loc, t.i32(0), t.i32(int64_t(range_.rounds.size())),
-                                 t.i32(1), carried.values());
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(loop.getBody());
-  Round round = range_.select(t, loop.getInductionVar());
-  Carried out =
-      emitRound(t, round, Carried::from(loop.getRegionIterArgs()),
-                llvm::any_of(range_.rounds, hasMasked), llvm::any_of(range_.rounds, hasFree));
-  scf::YieldOp::create(t.b, t.loc, out.values());
-  return Carried::from(loop.getResults()).state;
+SoftmaxState PrefillSchedule::emitSpans(const TileBuilder &t, Carried carried) const {
+  if (range_.spans.size() == 1)
+    return emitSpan(t, range_.spans[0], carried).state;
+  Value count = t.i32(int64_t(range_.spans.size()));
+  return t
+      .loop(t.i32(0), count, carried,
+            [&](auto &u, Value index, const Carried &in) {
+              return emitSpan(u, range_.select(u, index), in);
+            })
+      .state;
 }
 
 void PrefillSchedule::emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const {
@@ -324,11 +412,11 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   outView_ = blockView(t, f_.out);
   if (f_.lse.ptr)
     lseView_ = blockView(t, f_.lse);
-  kDmas_ = fetchTile(t, f_.k, kLds_, range_.firstTile, buffer).instructions();
-  vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer).instructions();
+  kDmas_ = fetchTile(t, f_.k, kLds_, range_.firstTile, buffer, /*gap=*/false).instructions();
+  vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer, /*gap=*/true).instructions();
   // Q is there before the loops, so no wait for it ends up in one.
   tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
-  emitEpilogue(t, emitRounds(t, {softmax_.initial(t), buffer}));
+  emitEpilogue(t, emitSpans(t, {softmax_.initial(t), buffer}));
 }
 
 } // namespace

@@ -90,6 +90,27 @@ struct TileBuilder {
     return tile::SplatOp::create(b, loc, type, v);
   }
 
+  using Branch = llvm::function_ref<mlir::Value(const TileBuilder &)>;
+
+  /// scf.if with one result.
+  mlir::Value choose(mlir::Value condition, Branch yes, Branch no) const {
+    auto op = mlir::scf::IfOp::create(
+        b, loc, condition, [&](auto &, auto) { yield(yes(*this)); },
+        [&](auto &, auto) { yield(no(*this)); });
+    return op.getResult(0);
+  }
+  void yield(mlir::ValueRange values) const { mlir::scf::YieldOp::create(b, loc, values); }
+
+  /// scf.for by ones over [begin, end) that carries a `State`: a type with values() and from().
+  template <class State, class Body>
+  State loop(mlir::Value begin, mlir::Value end, const State &initial, Body body) const {
+    auto op = mlir::scf::ForOp::create(b, loc, begin, end, i32(1), initial.values());
+    mlir::OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(op.getBody());
+    yield(body(*this, op.getInductionVar(), State::from(op.getRegionIterArgs())).values());
+    return State::from(op.getResults());
+  }
+
   using MapBody = llvm::function_ref<mlir::Value(const TileBuilder &, mlir::ValueRange elements,
                                                  mlir::Value row, mlir::Value col)>;
 

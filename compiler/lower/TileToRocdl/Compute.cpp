@@ -1,23 +1,11 @@
-// Arithmetic on fragments: matrix instructions, element-wise regions, row reductions, and the ops
+// Arithmetic on fragments: matrix instructions, row reductions, and the ops
 // that only rename registers.
 #include "compiler/lower/TileToRocdl/Lowering.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/IRMapping.h"
 
 namespace attune {
 using namespace mlir;
 
 namespace {
-
-/// Each comparison of positions takes a pair of scalar registers. Left alone, the scheduler
-/// computes the masks of all elements first and spills; so elements are taken two at a time and
-/// nothing moves from one pair to another. Long bodies are cut up too: the backend's schedulers
-/// take more than linear time over what they may reorder (47 % of the time of llc -time-passes on
-/// specs/composed.attn, 20 % with the cuts).
-constexpr int64_t kElementsAtOnce = 2;
-constexpr size_t kLongBody = 12;
-/// Operand of llvm.amdgcn.sched.barrier: nothing crosses, so it also bounds a scheduling region.
-constexpr int32_t kNothingAcross = 0;
 
 struct SplatPattern : TilePattern<tile::SplatOp> {
   using TilePattern::TilePattern;
@@ -55,102 +43,6 @@ struct MmaPattern : TilePattern<tile::MmaOp> {
     }
     rw.replaceOpWithMultiple(op, {results});
     return success();
-  }
-};
-
-struct MapPattern : TilePattern<tile::MapOp> {
-  using TilePattern::TilePattern;
-  LogicalResult matchAndRewrite(tile::MapOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rw) const override {
-    auto type = cast<tile::FragType>(op.getResult().getType());
-    if (takesWholeGroups(op)) {
-      rw.replaceOpWithMultiple(op, {wholeGroups(op, adaptor, rw)});
-      return success();
-    }
-    const layout::LinearLayout &layout = type.layout();
-    RocdlBuilder b{rw, op.getLoc()};
-    Value lane = b.lane();
-    Value laneRow = b.apply(layout, "lane", lane, "row"),
-          laneCol = b.apply(layout, "lane", lane, "col");
-    SmallVector<SmallVector<Value>> inputs;
-    for (ValueRange groups : adaptor.getInputs())
-      inputs.push_back(b.elements(groups));
-    Block &body = op.getBody().front();
-    SmallVector<Value> results;
-    bool cutUp = body.getOperations().size() > kLongBody ||
-                 llvm::any_of(body, [](Operation &inner) { return isa<LLVM::ICmpOp>(inner); });
-    for (int64_t r = 0; r < type.registers(); ++r) {
-      if (cutUp && r && r % kElementsAtOnce == 0)
-        ROCDL::SchedBarrier::create(rw, op.getLoc(), kNothingAcross);
-      IRMapping mapping;
-      for (auto [i, in] : llvm::enumerate(inputs)) // a stat has one register, shared by all rows
-        mapping.map(body.getArgument(i), in.size() == size_t(type.registers()) ? in[r] : in[0]);
-      // Lane and register bits are disjoint, so their sum is their XOR, and a sum folds into what
-      // uses it.
-      mapping.map(body.getArgument(inputs.size()),
-                  b.addConst(laneRow, layout.at("row", {{"register", uint32_t(r)}})));
-      mapping.map(body.getArgument(inputs.size() + 1),
-                  b.addConst(laneCol, layout.at("col", {{"register", uint32_t(r)}})));
-      for (Operation &inner : body.without_terminator())
-        rw.clone(inner, mapping);
-      results.push_back(
-          mapping.lookupOrDefault(cast<tile::YieldOp>(body.getTerminator()).getValue()));
-    }
-    rw.replaceOpWithMultiple(op, {b.groups(type, results)});
-    return success();
-  }
-
-  static SmallVector<Value> wholeGroups(tile::MapOp op, OneToNOpAdaptor adaptor,
-                                        ConversionPatternRewriter &rw) {
-    auto type = cast<tile::FragType>(op.getResult().getType());
-    Grouping g = Grouping::of(type);
-    auto vector = VectorType::get(g.size, type.getElementType());
-    Block &body = op.getBody().front();
-    SmallVector<Value> results;
-    for (int64_t i = 0; i < g.groups; ++i) {
-      IRMapping mapping;
-      auto whole = [&](Value v) -> Value {
-        Value mapped = mapping.lookupOrDefault(v);
-        if (isa<VectorType>(mapped.getType()))
-          return mapped;
-        Value splat = splatOf(rw, op.getLoc(), vector, mapped);
-        mapping.map(v, splat);
-        return splat;
-      };
-      for (auto [k, in] : llvm::enumerate(adaptor.getInputs()))
-        mapping.map(body.getArgument(k), in.size() == size_t(g.groups) ? in[i] : in[0]);
-      for (Operation &inner : body.without_terminator()) {
-        SmallVector<Value> operands = llvm::map_to_vector(inner.getOperands(), whole);
-        mapping.map(inner.getResult(0), onVectors(rw, inner, vector, operands));
-      }
-      results.push_back(whole(cast<tile::YieldOp>(body.getTerminator()).getValue()));
-    }
-    return results;
-  }
-
-  static Value splatOf(OpBuilder &rw, Location loc, VectorType vector, Value scalar) {
-    RocdlBuilder b{rw, loc};
-    Value one = LLVM::InsertElementOp::create(rw, loc, LLVM::PoisonOp::create(rw, loc, vector),
-                                              scalar, b.i32(0));
-    SmallVector<int32_t> zeros(vector.getNumElements(), 0);
-    return LLVM::ShuffleVectorOp::create(rw, loc, one, one, zeros);
-  }
-
-  static Value onVectors(OpBuilder &rw, Operation &inner, VectorType vector,
-                         ArrayRef<Value> operands) {
-    Location loc = inner.getLoc();
-    if (!isa<math::Exp2Op>(inner)) {
-      OperationState state(loc, inner.getName(), operands, vector, inner.getAttrs());
-      return rw.create(state)->getResult(0);
-    }
-    RocdlBuilder b{rw, loc};
-    Value all = LLVM::PoisonOp::create(rw, loc, vector);
-    for (int64_t i = 0; i < vector.getNumElements(); ++i) {
-      Value x = LLVM::ExtractElementOp::create(rw, loc, operands[0], b.i32(i));
-      Value y = ROCDL::ROCDLExp2::create(rw, loc, x.getType(), x).getRes();
-      all = LLVM::InsertElementOp::create(rw, loc, all, y, b.i32(i));
-    }
-    return all;
   }
 };
 
@@ -369,8 +261,8 @@ struct KeepPattern : TilePattern<tile::KeepOp> {
 
 void populateComputePatterns(RewritePatternSet &patterns, const TypeConverter &types,
                              const LdsContext &lds) {
-  patterns.add<CastPattern, KeepPattern, MapPattern, MmaPattern, ReducePattern, SeenPattern,
-               SlicePattern, SplatPattern>(types, patterns.getContext(), lds);
+  patterns.add<CastPattern, KeepPattern, MmaPattern, ReducePattern, SeenPattern, SlicePattern,
+               SplatPattern>(types, patterns.getContext(), lds);
 }
 
 } // namespace attune

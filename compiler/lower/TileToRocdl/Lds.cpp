@@ -166,7 +166,7 @@ struct DmaPattern : TilePattern<tile::DmaOp> {
             .then(*inverse);
     RocdlBuilder b{rw, op.getLoc()};
     LoweredView view = loweredView(adaptor.getView());
-    Value lane = b.lane(), wave = b.wave();
+    Value lane = b.lane(), wave = lds.wave;
     Value row = LLVM::XOrOp::create(rw, op.getLoc(), b.apply(source, "lane", lane, "row"),
                                     b.apply(source, "wave", wave, "row"));
     Value byte = LLVM::XOrOp::create(rw, op.getLoc(), b.apply(source, "lane", lane, "byte"),
@@ -179,10 +179,12 @@ struct DmaPattern : TilePattern<tile::DmaOp> {
       auto flip = [&](Value v, uint32_t c) {
         return c ? LLVM::XOrOp::create(rw, op.getLoc(), v, b.i32(c)).getResult() : v;
       };
+      Value from = flip(row, source.at("row", {{"instruction", i}}));
       Value offset =
-          b.add(b.mul(flip(row, source.at("row", {{"instruction", i}})), view.strideBytes),
-                flip(byte, source.at("byte", {{"instruction", i}})));
+          b.add(b.mul(from, view.strideBytes), flip(byte, source.at("byte", {{"instruction", i}})));
       offset = LLVM::SubOp::create(rw, op.getLoc(), offset, view.firstBytes);
+      if (ValueRange gap = op.getGap(); !gap.empty())
+        offset = outsideGap(b, from, adaptor.getGap()[0][0], adaptor.getGap()[1][0], offset);
       Value to = b.ldsPtr(lds, b.addConst(waveBase, int64_t(1024) * waves * i));
       ROCDL::RawPtrBufferLoadLdsOp::create(
           rw, op.getLoc(), view.rsrc, to, size, offset, zero, zero, zero,
@@ -191,6 +193,14 @@ struct DmaPattern : TilePattern<tile::DmaOp> {
     }
     rw.eraseOp(op);
     return success();
+  }
+
+  /// `offset`, or one that no view reaches for a row of the gap.
+  static Value outsideGap(const RocdlBuilder &b, Value row, Value first, Value count,
+                          Value offset) {
+    Value inGap = LLVM::ICmpOp::create(b.b, b.loc, LLVM::ICmpPredicate::ult,
+                                       LLVM::SubOp::create(b.b, b.loc, row, first), count);
+    return LLVM::SelectOp::create(b.b, b.loc, inGap, b.i32(-1), offset);
   }
 };
 
@@ -227,7 +237,7 @@ struct KeepOrderPattern : TilePattern<tile::KeepOrderOp> {
                                 ConversionPatternRewriter &rw) const override {
     // llvm.amdgcn.sched.barrier: ALU, MFMA and DS instructions may cross, VMEM may not. If nothing
     // could, the conversion of what was loaded would wait for it right here, before the DMA.
-    rw.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, 0x48e);
+    rw.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, op.getAll() ? kNothingAcross : 0x48e);
     return success();
   }
 };

@@ -34,6 +34,9 @@ struct LoweredView {
 struct LdsContext {
   mlir::FlatSymbolRefAttr global;
   mlir::ArrayAttr dmaScope;
+  /// The wave's number, from the start of the kernel: LLVM takes what is made of it out of loops,
+  /// which it may not do with the instruction that reads it.
+  mlir::Value wave;
 };
 
 /// Helper around a rewriter: constants, lane numbers, linear maps of the lane.
@@ -80,10 +83,15 @@ template <class Op> struct TilePattern : mlir::OpConversionPattern<Op> {
   const LdsContext &lds;
 };
 
+/// Operand of llvm.amdgcn.sched.barrier: nothing crosses, so it also bounds a scheduling region.
+constexpr int32_t kNothingAcross = 0;
+
 inline LoweredView loweredView(mlir::ValueRange parts) { return {parts[0], parts[1], parts[2]}; }
 
 void populateComputePatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
                              const LdsContext &);
+void populateMapPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
+                         const LdsContext &);
 void populateMemoryPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
                             const LdsContext &);
 void populateLdsPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
@@ -94,8 +102,8 @@ void populateMathPatterns(mlir::RewritePatternSet &);
 /// Whether a map is float arithmetic that asks for no coordinates, to be done on whole register
 /// groups: fewer operations for LLVM to look at, and packed instructions for the asking.
 bool takesWholeGroups(tile::MapOp);
-/// Turns the regions of all other maps of a kernel into LLVM ops (tile.fetch stays), with what is
-/// the same for every element taken out.
+/// Turns the regions of all other maps of a kernel into LLVM ops, with what is the same for every
+/// element taken out.
 mlir::LogicalResult lowerMapBodies(mlir::Operation *kernel, const mlir::FrozenRewritePatternSet &);
 
 } // namespace attune

@@ -47,6 +47,7 @@ LogicalResult lowerMapBodies(Operation *kernel, const FrozenRewritePatternSet &p
   ConversionTarget target(*kernel->getContext());
   target.addLegalDialect<LLVM::LLVMDialect, ROCDL::ROCDLDialect, tile::TileDialect>();
   target.addIllegalDialect<arith::ArithDialect, math::MathDialect>();
+  target.addIllegalOp<tile::FetchOp>();
   if (failed(applyPartialConversion(ops, target, patterns)))
     return failure();
   kernel->walk(hoistInvariants); // the constants that the expansions have brought

@@ -138,7 +138,7 @@ struct WaveIdPattern : TilePattern<tile::WaveIdOp> {
   using TilePattern::TilePattern;
   LogicalResult matchAndRewrite(tile::WaveIdOp op, OneToNOpAdaptor,
                                 ConversionPatternRewriter &rw) const override {
-    rw.replaceOp(op, RocdlBuilder{rw, op.getLoc()}.wave());
+    rw.replaceOp(op, lds.wave);
     return success();
   }
 };
@@ -242,6 +242,8 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
       LdsContext lds = assignLds(kernel, b);
       LLVM::LLVMFuncOp func = openKernel(kernel, b);
       kernel.erase();
+      b.setInsertionPointToStart(&func.getBody().front());
+      lds.wave = RocdlBuilder{b, func.getLoc()}.wave();
       if (failed(convert(func, lds)))
         return signalPassFailure();
       func->removeAttr("attune.waves");
@@ -257,6 +259,7 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
     RewritePatternSet list(ctx);
     populateComputePatterns(list, types, lds);
     populateLdsPatterns(list, types, lds);
+    populateMapPatterns(list, types, lds);
     populateMemoryPatterns(list, types, lds);
     populateMathPatterns(list); // before the library forms: a higher benefit
     list.add<AllocPattern, WaveIdPattern, WorkgroupIdPattern>(types, ctx, lds);
