@@ -32,6 +32,7 @@ struct Buffer {
   bool known = false;   ///< to all waves
   bool reading = false; ///< this wave may have reads in flight
   bool readers = false; ///< some wave may not be done reading
+  int64_t nextPart = 0; ///< of a fill that was begun; 0: all of it was issued
   auto operator<=>(const Buffer &) const = default;
 };
 
@@ -53,9 +54,14 @@ public:
     FailureOr<States> end = runBlock(kernel.getBody().front(), {State()});
     if (failed(end))
       return failure();
-    for (const State &s : *end)
+    for (const State &s : *end) {
       if (!s.queue.empty())
         return kernel.emitError() << "ends with LDS-DMA in flight; wait for vmcnt = 0 first";
+      for (const auto &[id, b] : s.buffers)
+        if (b.nextPart)
+          return kernel.emitError()
+                 << "ends before part " << b.nextPart << " of a fill of buffer " << id.second;
+    }
     return success();
   }
 
@@ -202,6 +208,15 @@ private:
     if (failed(id))
       return failure();
     Buffer &b = s.buffers[*id];
+    const int64_t part = int64_t(dma.getPart().value_or(0));
+    const int64_t parts = int64_t(dma.getParts().value_or(1));
+    if (part != b.nextPart)
+      return dma.emitOpError() << "is part " << part << " of a fill of buffer " << id->second
+                               << " that goes on with part " << b.nextPart;
+    b.nextPart = (part + 1) % parts;
+    s.queue.emplace_back(*id, dma.instructions());
+    if (part > 0)
+      return success();
     if (b.filling)
       return dma.emitOpError() << "fills buffer " << id->second
                                << " while an earlier DMA into it is in flight";
@@ -209,8 +224,7 @@ private:
       return dma.emitOpError() << "overwrites buffer " << id->second
                                << " while a wave may still read it; it needs `tile.wait lds` and a "
                                   "barrier after the last read";
-    b = Buffer{.filling = true};
-    s.queue.emplace_back(*id, dma.instructions());
+    b = Buffer{.filling = true, .nextPart = b.nextPart};
     return success();
   }
 
@@ -244,8 +258,13 @@ private:
     while (!s.queue.empty() && outstanding - s.queue.front().second >= int64_t(*wait.getVmcnt())) {
       auto [id, count] = s.queue.front();
       outstanding -= count;
-      s.buffers[id].filling = false;
-      s.buffers[id].landed = true;
+      Buffer &b = s.buffers[id];
+      const bool last =
+          llvm::count_if(s.queue, [&](const auto &entry) { return entry.first == id; }) == 1;
+      if (last && b.nextPart == 0) {
+        b.filling = false;
+        b.landed = true;
+      }
       s.queue.erase(s.queue.begin());
     }
   }

@@ -158,3 +158,32 @@ TEST_CASE("A bias that hides keys by a number of any size, as models without mas
         runChecked(k, call);
       }
 }
+
+// The bound that exponents are taken against follows the greatest score only when it has to
+// (compiler/lower/AttnToTile/SoftmaxCore.h): steps below, at and above the slack of 8 in log2, up
+// and down, at different tiles for the rows of one wave.
+TEST_CASE("Scores that climb or fall from tile to tile, by little or by much", "[numbers]") {
+  for (const char *dtype : {"bf16", "fp16"})
+    for (const char *score : {"", "s + 0.0 * f32(k)"}) {
+      const Kernel &k = compile({.dtype = dtype, .score = score});
+      HostCall call = noise(k, {40}, {640});
+      for (double step : {0.5, 5.5, 5.625, 40.0, -5.5, -40.0}) {
+        INFO(dtype << " score '" << score << "' step " << step);
+        set(call.q, [](Index i) { return i[2] ? 0.0 : 8.0 * double(1 + i[0] % 3) / 2; });
+        set(call.k,
+            [&](Index i) { return i[2] ? 0.0 : step * double(i[0] / 64) + double(i[0] % 5) / 8; });
+        runChecked(k, call);
+      }
+    }
+}
+
+TEST_CASE("A score far below all others is not lost when it comes first", "[numbers]") {
+  const Kernel &k = compile({.score = "s + bias[k]", .more = "tensor bias : f32[k]"});
+  HostCall call = noise(k, {3}, {200});
+  for (double first : {-1e30, -200.0, -5.0, 5.0, 200.0, 1e30}) {
+    INFO("bias of the first tile " << first);
+    call.tensors["bias"] =
+        tensorOf(DType::F32, {200}, [&](Index i) { return i[0] < 64 ? first : 0.0; });
+    runChecked(k, call);
+  }
+}

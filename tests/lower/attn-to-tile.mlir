@@ -1,7 +1,8 @@
 // RUN: attune-opt %s -split-input-file -attn-to-tile -canonicalize -cse | FileCheck %s
 
 // A causal kernel: one loop, in which a tile below the diagonal goes around the mask. The mask compares a row of the tile
-// with a number, K is read two steps ahead, and the first of V before softmax.
+// with a number, K is read two steps ahead, the next tile's DMA is spread among the steps, the first of V is read before softmax,
+// and O is rescaled where a branch says so.
 // CHECK-LABEL: tile.kernel @causal args ["q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k", "q_stride_token"
 // CHECK-SAME:  waves = 4 waves_per_eu = 2 block_m = 128
 // CHECK:       tile.alloc : <2 x 64x128xbf16, pitch = 256, swizzle = [4, 8, 1, 2]>
@@ -12,12 +13,14 @@
 // CHECK-NEXT:  arith.xori
 // CHECK-NEXT:  tile.wait vmcnt = 4 lds
 // CHECK-NEXT:  tile.barrier
-// CHECK-COUNT-2: tile.dma
 // CHECK:       %[[MASKED:.*]] = arith.cmpi sge
 // CHECK-COUNT-2: tile.read
 // CHECK-NEXT:  tile.keep_order all
+// CHECK-NEXT:  tile.dma {{.*}} part 0 of 4
 // CHECK-NEXT:  tile.read
 // CHECK-NEXT:  tile.mma
+// CHECK-NEXT:  tile.keep_order all
+// CHECK-NEXT:  tile.dma {{.*}} part 1 of 4
 // CHECK-COUNT-7: tile.mma
 // CHECK:       tile.wait vmcnt = 8
 // CHECK-NEXT:  tile.barrier
@@ -31,6 +34,9 @@
 // CHECK:       } else {
 // CHECK-NEXT:    scf.yield
 // CHECK:       tile.reduce max
+// CHECK:       %[[HIGHER:.*]] = tile.any_greater
+// CHECK-NEXT:  scf.if %[[HIGHER]]
+// CHECK:       tile.reduce add
 // CHECK-COUNT-3: tile.read_tr
 // CHECK-NOT:   tile.read_tr
 // CHECK:       scf.yield

@@ -171,6 +171,40 @@ tile.kernel @offsets args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
 
 // -----
 
+// Half of a fill of four instructions; one answer for the wave.
+// CHECK-LABEL: llvm.func amdgpu_kernelcc @part(
+// CHECK: rocdl.readfirstlane
+// CHECK-COUNT-2: rocdl.raw.ptr.buffer.load.lds
+// CHECK-NOT: rocdl.raw.ptr.buffer.load.lds
+// CHECK: %[[GREATER:.*]] = llvm.fcmp "ogt"
+// CHECK: %[[VOTES:.*]] = rocdl.ballot %[[GREATER]] : i64
+// CHECK: llvm.icmp "ne" %[[VOTES]]
+!stat = !tile.frag<1x32xf32, "col=(l0..l4) free=(l5)">
+tile.kernel @part args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
+^bb0(%p: !llvm.ptr<1>, %n: i64):
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %f = arith.constant 1.0 : f32
+  %rows = arith.constant 32 : i32
+  %lds = tile.alloc : <1 x 32x64xbf16, pitch = 128>
+  %view = tile.view %p + %n stride %n rows %zero to %rows : !llvm.ptr<1> -> !tile.view<64xbf16>
+  tile.dma %view, %lds[%zero] part 1 of 2 : !tile.view<64xbf16>, !tile.lds<1 x 32x64xbf16, pitch = 128>
+  %last = tile.load_scalar %p[%zero] : !llvm.ptr<1> -> f32
+  %a = tile.splat %last : !stat
+  %b = tile.splat %f : !stat
+  %any = tile.any_greater %a, %b : !stat
+  %x = scf.if %any -> i32 {
+    scf.yield %one : i32
+  } else {
+    scf.yield %zero : i32
+  }
+  %out = tile.view %p + %n stride %n rows %x to %rows : !llvm.ptr<1> -> !tile.view<1xf32>
+  tile.store %a, %out[%zero] : !stat, !tile.view<1xf32>
+  tile.return
+}
+
+// -----
+
 // CHECK-LABEL: llvm.func @untouched
 // CHECK-NEXT:  llvm.return
 llvm.func @untouched() {

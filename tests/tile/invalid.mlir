@@ -136,3 +136,39 @@ tile.kernel @seen args ["a0"] waves = 1 waves_per_eu = 1 block_m = 32 {
   %0 = tile.seen %s : !acc -> !flags
   tile.return
 }
+
+// -----
+
+!flags = !tile.frag<32x1xi1, "row=(r0,r1,r2,l5,r3) free=(l0..l4)">
+tile.kernel @any_greater args ["a0"] waves = 1 waves_per_eu = 1 block_m = 32 {
+^bb0(%f: !flags):
+  // expected-error@+1 {{compares f32 fragments}}
+  %0 = tile.any_greater %f, %f : !flags
+  tile.return
+}
+
+// -----
+
+!lds = !tile.lds<1 x 32x64xbf16, pitch = 128>
+tile.kernel @unequal_parts args ["p", "n"] waves = 1 waves_per_eu = 1 block_m = 32 {
+^bb0(%p: !llvm.ptr<1>, %n: i64):
+  %c0 = arith.constant 0 : i32
+  %lds = tile.alloc : !lds
+  %view = tile.view %p + %n stride %n rows %c0 to %c0 : !llvm.ptr<1> -> !tile.view<64xbf16>
+  // expected-error@+1 {{cuts 4 instructions of a wave into 3 parts; they must be equal}}
+  tile.dma %view, %lds[%c0] part 0 of 3 : !tile.view<64xbf16>, !lds
+  tile.return
+}
+
+// -----
+
+!lds = !tile.lds<1 x 32x64xbf16, pitch = 128>
+tile.kernel @part_number args ["p", "n"] waves = 1 waves_per_eu = 1 block_m = 32 {
+^bb0(%p: !llvm.ptr<1>, %n: i64):
+  %c0 = arith.constant 0 : i32
+  %lds = tile.alloc : !lds
+  %view = tile.view %p + %n stride %n rows %c0 to %c0 : !llvm.ptr<1> -> !tile.view<64xbf16>
+  // expected-error@+1 {{is part 2 of 2; parts are counted from 0}}
+  tile.dma %view, %lds[%c0] part 2 of 2 : !tile.view<64xbf16>, !lds
+  tile.return
+}

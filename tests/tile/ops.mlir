@@ -39,6 +39,8 @@ tile.kernel @all args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
   tile.dma %view, %lds[%c0] : !tile.view<64xbf16>, !lds
   // CHECK: tile.dma %{{.*}}, %{{.*}}[%{{.*}}] gap(%{{.*}}, %{{.*}}) : <64xbf16>, <2 x
   tile.dma %view, %lds[%c0] gap(%c0, %c32) : !tile.view<64xbf16>, !lds
+  // CHECK: tile.dma %{{.*}}, %{{.*}}[%{{.*}}] part 0 of 2 : <64xbf16>, <2 x
+  tile.dma %view, %lds[%c0] part 0 of 2 : !tile.view<64xbf16>, !lds
   // CHECK: tile.wait vmcnt = 0 lds
   tile.wait vmcnt = 0 lds
   // CHECK: tile.barrier
@@ -59,6 +61,8 @@ tile.kernel @all args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
   %h = tile.reduce max %s : !acc -> !half
   // CHECK: tile.reduce add
   %t = tile.reduce add %h : !half -> !stat
+  // CHECK: tile.any_greater %{{.*}}, %{{.*}} : <1x32xf32,
+  %any = tile.any_greater %t, %t : !stat
   // CHECK: tile.map(%{{.*}}, %{{.*}})
   %m = tile.map(%s, %t) : (!acc, !stat) -> !acc {
   ^bb1(%x: f32, %y: f32, %row: i32, %col: i32):

@@ -170,9 +170,17 @@ def Tile_DmaOp : Tile_Op<"dma"> {
     do the rows of a `gap`: its first row and how many there are, a negative number as unsigned. Each
     wave issues `instructions()` LDS-DMA instructions that count in vmcnt. The LDS side is linear in lanes, so the
     swizzle is applied to the source: a lane fetches the chunk that belongs where it writes.
+
+    A fill may be cut into equal parts, `part 0 of 4` to `part 3 of 4`, to be issued in that order among other work.
   }];
-  let arguments = (ins Tile_ViewType:$view, Tile_LdsType:$lds, I32:$buffer, Variadic<I32>:$gap);
-  let assemblyFormat = "$view `,` $lds `[` $buffer `]` (`gap` `(` $gap^ `)`)? attr-dict `:` type($view) `,` type($lds)";
+  let arguments = (ins Tile_ViewType:$view, Tile_LdsType:$lds, I32:$buffer, Variadic<I32>:$gap,
+                       OptionalAttr<I64Attr>:$part, OptionalAttr<I64Attr>:$parts);
+  let assemblyFormat = [{
+    $view `,` $lds `[` $buffer `]` (`gap` `(` $gap^ `)`)? (`part` $part^ `of` $parts)? attr-dict
+    `:` type($view) `,` type($lds)
+  }];
+  let builders = [OpBuilder<(ins "mlir::Value":$view, "mlir::Value":$lds, "mlir::Value":$buffer,
+                                 "mlir::ValueRange":$gap, "int64_t":$part, "int64_t":$parts)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// LDS-DMA instructions that each wave issues.
@@ -305,6 +313,17 @@ def Tile_SeenOp : Tile_Op<"seen", [Pure]> {
   let arguments = (ins Tile_FragType:$scores);
   let results = (outs Tile_FragType:$seen);
   let assemblyFormat = "$scores attr-dict `:` type($scores) `->` type($seen)";
+  let hasVerifier = 1;
+}
+
+def Tile_AnyGreaterOp : Tile_Op<"any_greater", [Pure, AllTypesMatch<["a", "b"]>]> {
+  let summary = "whether some element of `a` is greater than the element of `b` in its place";
+  let description = [{
+    One answer for the whole wave, to branch on. A NaN is not greater than anything, nor is anything greater than it.
+  }];
+  let arguments = (ins Tile_FragType:$a, Tile_FragType:$b);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` type($a)";
   let hasVerifier = 1;
 }
 

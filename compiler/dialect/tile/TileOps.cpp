@@ -17,11 +17,19 @@ Value KernelOp::arg(StringRef name) {
   return {};
 }
 
+void DmaOp::build(OpBuilder &b, OperationState &state, Value view, Value lds, Value buffer,
+                  ValueRange gap, int64_t part, int64_t parts) {
+  IntegerAttr none;
+  const bool whole = parts == 1;
+  build(b, state, view, lds, buffer, gap, whole ? none : b.getI64IntegerAttr(part),
+        whole ? none : b.getI64IntegerAttr(parts));
+}
+
 int64_t DmaOp::instructions() {
   auto lds = cast<LdsType>(getLds().getType());
   int64_t waves = (*this)->getParentOfType<KernelOp>().getWaves();
   return lds.getRows() * lds.getCols() * elementBytes(lds.getElementType()) /
-         (waves * kLanes * kChunkBytes);
+         (waves * kLanes * kChunkBytes * int64_t(getParts().value_or(1)));
 }
 
 layout::LinearLayout contractionOf(FragType operand, bool isA) {

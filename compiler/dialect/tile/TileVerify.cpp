@@ -56,6 +56,13 @@ LogicalResult DmaOp::verify() {
     return emitOpError() << "the tile's " << lds.getRows() * rowBytes
                          << " bytes are no multiple of the " << perInstruction << " that "
                          << kernel.getWaves() << " waves bring at a time";
+  const int64_t part = int64_t(getPart().value_or(0)), parts = int64_t(getParts().value_or(1));
+  const int64_t instructions = lds.getRows() * rowBytes / perInstruction;
+  if (parts < 1 || instructions % parts)
+    return emitOpError() << "cuts " << instructions << " instructions of a wave into " << parts
+                         << " parts; they must be equal";
+  if (part < 0 || part >= parts)
+    return emitOpError() << "is part " << part << " of " << parts << "; parts are counted from 0";
   return success();
 }
 
@@ -194,6 +201,12 @@ LogicalResult SeenOp::verify() {
   layout::LinearLayout rows = in.layout().sublayout({"register", "lane"}, {"row"});
   if (!(rows == out.layout().sublayout({"register", "lane"}, {"row"})))
     return emitOpError() << "must leave rows in their lanes and registers";
+  return success();
+}
+
+LogicalResult AnyGreaterOp::verify() {
+  if (!cast<FragType>(getA().getType()).getElementType().isF32())
+    return emitOpError() << "compares f32 fragments";
   return success();
 }
 

@@ -58,6 +58,16 @@ tile::FragType withElement(tile::FragType shape, Type element) {
                              shape.getLayoutText());
 }
 
+/// A DMA to be issued, or a part of one.
+struct Fetch {
+  Value view, lds, buffer;
+  SmallVector<Value, 2> gap;
+  int64_t part = 0, parts = 1;
+  tile::DmaOp issue(const TileBuilder &t) const {
+    return tile::DmaOp::create(t.b, t.loc, view, lds, buffer, gap, part, parts);
+  }
+};
+
 class PrefillSchedule {
 public:
   PrefillSchedule(const TileBuilder &t, KernelFrame &f, attn::KernelOp op,
@@ -75,16 +85,18 @@ private:
   /// are out of bounds.
   Value blockView(const TileBuilder &t, const RowSource &r) const;
   void loadQ(const TileBuilder &t);
-  /// `gap`: no row of a gap of the mask may come in.
-  tile::DmaOp fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex,
-                        Value buffer, bool gap) const;
+  /// All of a tile. `gap`: no row of a gap of the mask may come in.
+  Fetch fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex,
+                  Value buffer, bool gap) const;
+  /// K and V of a tile into `buffer`, in parts to be issued one by one.
+  SmallVector<Fetch> fetches(const TileBuilder &t, Value tileIndex, Value buffer) const;
   /// All tiles of all spans; returns the state after them.
   SoftmaxState emitSpans(const TileBuilder &t, Carried carried) const;
   Carried emitSpan(const TileBuilder &t, const Span &span, const Carried &carried) const;
   /// One tile, given the state before it.
   Carried emitTile(const TileBuilder &t, const Span &span, Value tileIndex,
                    const Carried &carried) const;
-  Value emitScores(const TileBuilder &t, Value buffer) const;
+  Value emitScores(const TileBuilder &t, Value buffer, ArrayRef<Fetch>) const;
   /// `scores` after the score function, the mask, or one after the other.
   Value applyRegions(const TileBuilder &t, Value scores, Value tileIndex, bool score, bool mask,
                      ArrayRef<EarlyRead> elementReads) const;
@@ -142,8 +154,8 @@ void PrefillSchedule::loadQ(const TileBuilder &t) {
     q_.push_back(tile::LoadOp::create(t.b, t.loc, shapes_.query, view, f_.waveRow, step));
 }
 
-tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, Value lds,
-                                       Value tileIndex, Value buffer, bool gap) const {
+Fetch PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, Value lds,
+                                 Value tileIndex, Value buffer, bool gap) const {
   // Rows no query of the block sees come in as zeros: whatever lies there, NaN or not, has no way
   // in.
   Value key0 = t.mul(tileIndex, t.i32(range_.tileKeys));
@@ -155,13 +167,28 @@ tile::DmaOp PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &so
   auto type = tile::ViewType::get(t.b.getContext(), source.cols, source.element);
   Value view =
       tile::ViewOp::create(t.b, t.loc, type, source.ptr, offset, source.stride, first, end);
-  SmallVector<Value> rows;
+  SmallVector<Value, 2> rows;
   if (gap && range_.gapBegin)
     rows = {t.sub(range_.gapBegin, key0), t.sub(range_.gapEnd, range_.gapBegin)};
-  return tile::DmaOp::create(t.b, t.loc, view, lds, buffer, rows);
+  return {view, lds, buffer, rows};
 }
 
-Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer) const {
+SmallVector<Fetch> PrefillSchedule::fetches(const TileBuilder &t, Value tileIndex,
+                                            Value buffer) const {
+  Fetch k = fetchTile(t, f_.k, kLds_, tileIndex, buffer, /*gap=*/false); // their scores are masked
+  Fetch v = fetchTile(t, f_.v, vLds_, tileIndex, buffer, /*gap=*/true);
+  // Issued all at once they fill the compute unit's queue and the wave waits for room in it; spread
+  // over fewer than eight steps they come too late.
+  const int64_t steps = int64_t(q_.size()), perTile = steps < 8 ? 1 : steps / 2;
+  SmallVector<Fetch> all;
+  for (auto [fetch, dmas] : {std::pair(k, kDmas_), std::pair(v, vDmas_)})
+    for (fetch.parts = std::min(dmas, perTile); fetch.part < fetch.parts; ++fetch.part)
+      all.push_back(fetch);
+  return all;
+}
+
+Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer,
+                                  ArrayRef<Fetch> fetches) const {
   Value scores = t.splat(shapes_.frags.scores, t.f32(0));
   SmallVector<Value> keys;
   auto read = [&] {
@@ -169,10 +196,16 @@ Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer) const {
       keys.push_back(tile::ReadOp::create(t.b, t.loc, shapes_.key, kLds_, buffer, 0,
                                           int64_t(keys.size()) * shapes_.kStep));
   };
+  const bool spread = fetches.size() > 2;
+  if (!spread)
+    for (const Fetch &fetch : fetches)
+      fetch.issue(t);
   for (int64_t i = 0; i < kReadAhead; ++i)
     read();
   for (auto [step, q] : llvm::enumerate(q_)) {
     tile::KeepOrderOp::create(t.b, t.loc, /*all=*/true);
+    if (spread && step < fetches.size())
+      fetches[step].issue(t);
     read();
     scores = tile::MmaOp::create(t.b, t.loc, scores.getType(), keys[step], q, scores);
   }
@@ -336,16 +369,16 @@ Carried PrefillSchedule::emitTile(const TileBuilder &t, const Span &span, Value 
   tile::BarrierOp::create(t.b, t.loc);
   SmallVector<EarlyRead> reads = issueElementReads(t, tileIndex);
   Value next = range_.next(t, span, tileIndex);
-  fetchTile(t, f_.k, kLds_, next, other, /*gap=*/false); // their scores are masked
-  fetchTile(t, f_.v, vLds_, next, other, /*gap=*/true);
   Value masked = range_.hasFree ? range_.isMasked(t, span, tileIndex) : Value();
-  Value scores = emitScores(t, cur);
+  Value scores = emitScores(t, cur, fetches(t, next, other));
   tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
   tile::BarrierOp::create(t.b, t.loc);
   // On their way while softmax works; two ways to use them would keep too many registers alive.
   Value values = masked && range_.hasUnseenKeys ? Value() : readValues(t, cur, 0);
   scores = finishScores(t, scores, tileIndex, masked, reads);
-  auto [out, weights] = softmax_.step(t, in, scores);
+  SoftmaxState out = softmax_.raised(t, in, scores);
+  Value weights;
+  std::tie(out.l, weights) = softmax_.weights(t, out, scores);
   // The view's bounds zero the keys outside the hull; those inside that nobody sees are told by the
   // scores.
   auto withFlags = [&](auto &u) {
@@ -412,8 +445,8 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   outView_ = blockView(t, f_.out);
   if (f_.lse.ptr)
     lseView_ = blockView(t, f_.lse);
-  kDmas_ = fetchTile(t, f_.k, kLds_, range_.firstTile, buffer, /*gap=*/false).instructions();
-  vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer, /*gap=*/true).instructions();
+  kDmas_ = fetchTile(t, f_.k, kLds_, range_.firstTile, buffer, false).issue(t).instructions();
+  vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer, true).issue(t).instructions();
   // Q is there before the loops, so no wait for it ends up in one.
   tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
   emitEpilogue(t, emitSpans(t, {softmax_.initial(t), buffer}));

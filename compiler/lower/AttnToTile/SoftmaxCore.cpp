@@ -1,8 +1,14 @@
 #include "compiler/lower/AttnToTile/SoftmaxCore.h"
+#include <limits>
 #include <numbers>
 
 namespace attune {
 using namespace mlir;
+
+namespace {
+/// How far a score may lie above m, in units of log2.
+constexpr double kSlack = 8;
+} // namespace
 
 SoftmaxState SoftmaxCore::initial(const TileBuilder &t) const {
   Value zero = t.f32(0);
@@ -10,46 +16,50 @@ SoftmaxState SoftmaxCore::initial(const TileBuilder &t) const {
           t.splat(types_.output, zero)};
 }
 
-std::pair<Value, Value> SoftmaxCore::weights(const TileBuilder &t, Value before, Value m,
-                                             Value scores) const {
+Value SoftmaxCore::power(const TileBuilder &t, tile::FragType type, Value scores, Value m) const {
   Value c = t.f32(c_), zero = t.f32(0), minusInf = t.negInf();
-  // -m * c, or -0 while nothing has been seen.
-  Value shift = t.map(types_.stat, {m}, [&](auto &u, ValueRange e, Value, Value) {
+  Value base = t.map(types_.stat, {m}, [&](auto &u, ValueRange e, Value, Value) -> Value {
     Value none = arith::CmpFOp::create(u.b, u.loc, arith::CmpFPredicate::OEQ, e[0], minusInf);
-    return arith::NegFOp::create(u.b, u.loc, u.mulF(u.select(none, zero, e[0]), c)).getResult();
+    Value seen = u.select(none, zero, e[0]);
+    return exact_ ? seen : arith::NegFOp::create(u.b, u.loc, u.mulF(seen, c)).getResult();
   });
-  auto power = [&](auto &u, ValueRange e, Value, Value) { return u.exp2(u.fma(e[0], c, e[1])); };
-  return {t.map(types_.stat, {before, shift}, power), t.map(types_.scores, {scores, shift}, power)};
+  return t.map(type, {scores, base}, [&](auto &u, ValueRange e, Value, Value) {
+    return u.exp2(exact_ ? u.mulF(u.subF(e[0], e[1]), c) : u.fma(e[0], c, e[1]));
+  });
 }
 
-std::pair<Value, Value> SoftmaxCore::exactWeights(const TileBuilder &t, Value before, Value m,
-                                                  Value scores) const {
-  Value c = t.f32(c_), zero = t.f32(0), minusInf = t.negInf();
-  Value base = t.map(types_.stat, {m}, [&](auto &u, ValueRange e, Value, Value) {
-    Value none = arith::CmpFOp::create(u.b, u.loc, arith::CmpFPredicate::OEQ, e[0], minusInf);
-    return u.select(none, zero, e[0]);
-  });
-  auto power = [&](auto &u, ValueRange e, Value, Value) {
-    return u.exp2(u.mulF(u.subF(e[0], e[1]), c));
-  };
-  return {t.map(types_.stat, {before, base}, power), t.map(types_.scores, {scores, base}, power)};
-}
-
-std::pair<SoftmaxState, Value> SoftmaxCore::step(const TileBuilder &t, const SoftmaxState &in,
-                                                 Value scores) const {
+SoftmaxState SoftmaxCore::raised(const TileBuilder &t, const SoftmaxState &in, Value scores) const {
   Value tileMax =
       tile::ReduceOp::create(t.b, t.loc, types_.halfStat, tile::ReduceKind::Max, scores);
   tileMax = tile::ReduceOp::create(t.b, t.loc, types_.stat, tile::ReduceKind::Max, tileMax);
-  SoftmaxState out;
-  out.m = t.map(types_.stat, {in.m, tileMax},
-                [&](auto &u, ValueRange e, Value, Value) { return u.maxF(e[0], e[1]); });
-  auto [alpha, p] = exact_ ? exactWeights(t, in.m, out.m, scores) : weights(t, in.m, out.m, scores);
+  Value slack = t.f32(std::min<double>(kSlack / c_, std::numeric_limits<float>::max()));
+  Value limit = t.map(types_.stat, {in.m},
+                      [&](auto &u, ValueRange e, Value, Value) { return u.addF(e[0], slack); });
+  Value higher = tile::AnyGreaterOp::create(t.b, t.loc, tileMax, limit);
+  auto branch =
+      scf::IfOp::create(t.b, t.loc, TypeRange{types_.stat, types_.halfStat, types_.output}, higher,
+                        /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(branch.thenBlock());
+  Value m = t.map(types_.stat, {in.m, tileMax},
+                  [&](auto &u, ValueRange e, Value, Value) { return u.maxF(e[0], e[1]); });
+  Value alpha = power(t, types_.stat, in.m, m);
+  auto times = [&](auto &u, ValueRange e, Value, Value) { return u.mulF(e[0], e[1]); };
+  Value l = t.map(types_.halfStat, {in.l, alpha}, times);
+  Value o = t.map(types_.output, {in.o, alpha}, times);
+  scf::YieldOp::create(t.b, t.loc, ValueRange{m, l, o});
+  t.b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(t.b, t.loc, ValueRange{in.m, in.l, in.o});
+  return {branch.getResult(0), branch.getResult(1), branch.getResult(2)};
+}
+
+std::pair<Value, Value> SoftmaxCore::weights(const TileBuilder &t, const SoftmaxState &in,
+                                             Value scores) const {
+  Value p = power(t, types_.scores, scores, in.m);
   Value sum = tile::ReduceOp::create(t.b, t.loc, types_.halfStat, tile::ReduceKind::Add, p);
-  out.l = t.map(types_.halfStat, {in.l, sum, alpha},
-                [&](auto &u, ValueRange e, Value, Value) { return u.fma(e[0], e[2], e[1]); });
-  out.o = t.map(types_.output, {in.o, alpha},
-                [&](auto &u, ValueRange e, Value, Value) { return u.mulF(e[0], e[1]); });
-  return {out, tile::CastOp::create(t.b, t.loc, types_.weights, p)};
+  Value l = t.map(types_.halfStat, {in.l, sum},
+                  [&](auto &u, ValueRange e, Value, Value) { return u.addF(e[0], e[1]); });
+  return {l, tile::CastOp::create(t.b, t.loc, types_.weights, p)};
 }
 
 SoftmaxCore::Final SoftmaxCore::finish(const TileBuilder &t, const SoftmaxState &in, Value sink,

@@ -185,6 +185,23 @@ struct CastPattern : TilePattern<tile::CastOp> {
   }
 };
 
+struct AnyGreaterPattern : TilePattern<tile::AnyGreaterOp> {
+  using TilePattern::TilePattern;
+  LogicalResult matchAndRewrite(tile::AnyGreaterOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rw) const override {
+    Location loc = op.getLoc();
+    RocdlBuilder b{rw, loc};
+    Value any;
+    for (auto [x, y] : llvm::zip(b.elements(adaptor.getA()), b.elements(adaptor.getB()))) {
+      Value greater = LLVM::FCmpOp::create(rw, loc, LLVM::FCmpPredicate::ogt, x, y);
+      any = any ? LLVM::OrOp::create(rw, loc, any, greater).getResult() : greater;
+    }
+    Value votes = ROCDL::BallotOp::create(rw, loc, rw.getI64Type(), any);
+    rw.replaceOpWithNewOp<LLVM::ICmpOp>(op, LLVM::ICmpPredicate::ne, votes, b.i64(0));
+    return success();
+  }
+};
+
 struct SeenPattern : TilePattern<tile::SeenOp> {
   using TilePattern::TilePattern;
   LogicalResult matchAndRewrite(tile::SeenOp op, OneToNOpAdaptor adaptor,
@@ -261,8 +278,8 @@ struct KeepPattern : TilePattern<tile::KeepOp> {
 
 void populateComputePatterns(RewritePatternSet &patterns, const TypeConverter &types,
                              const LdsContext &lds) {
-  patterns.add<CastPattern, KeepPattern, MmaPattern, ReducePattern, SeenPattern, SlicePattern,
-               SplatPattern>(types, patterns.getContext(), lds);
+  patterns.add<AnyGreaterPattern, CastPattern, KeepPattern, MmaPattern, ReducePattern, SeenPattern,
+               SlicePattern, SplatPattern>(types, patterns.getContext(), lds);
 }
 
 } // namespace attune

@@ -175,7 +175,10 @@ struct DmaPattern : TilePattern<tile::DmaOp> {
         b.add(adaptor.getLds()[0], b.mul(adaptor.getBuffer()[0], b.i32(tileType.bufferBytes())));
     Value waveBase = b.add(bufferBase, b.mul(wave, b.i32(1024)));
     Value zero = b.i32(0), size = b.i32(tile::kChunkBytes);
-    for (uint32_t i = 0; i < instructions; ++i) {
+    const int64_t ofPart = instructions / int64_t(op.getParts().value_or(1));
+    const int64_t begin = ofPart * int64_t(op.getPart().value_or(0));
+    for (int64_t n = begin; n < begin + ofPart; ++n) {
+      const uint32_t i = uint32_t(n);
       auto flip = [&](Value v, uint32_t c) {
         return c ? LLVM::XOrOp::create(rw, op.getLoc(), v, b.i32(c)).getResult() : v;
       };
