@@ -175,10 +175,9 @@ struct PlainTile {
     for (unsigned r = 0; r < 4; ++r)
       load<float, kPanel>(acc[r], d + 64 * r);
     accumulate(acc, a, b, k);
-    for (unsigned r = 0; r < 4; ++r) {
-      watch += acc[r];
+    for (unsigned r = 0; r < 4; ++r)
       store<float, kPanel>(d + 64 * r, acc[r]);
-    }
+    watch += (acc[0] + acc[1]) + (acc[2] + acc[3]);
   }
 };
 
