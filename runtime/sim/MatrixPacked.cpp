@@ -309,41 +309,36 @@ template <unsigned M, unsigned K> struct Bf16Packer {
   }
 };
 
-/// All tiles of a block. What the first tile needs is packed before it, then a group or panel after
-/// the first tile of each group's rows: those of A are wanted with the next group, and all of B
-/// before the second column of tiles. Whether D may hold a NaN.
+/// All tiles of a block. The first group and the columns of the first tile are packed before it,
+/// each other one while the group before it is multiplied. Whether D may hold a NaN.
 template <class S, class Packer, class Tile>
 ATTUNE_SIM_INLINE bool multiplyTiles(float (*d)[64], unsigned block, const Packer &packer,
                                      const Tile &tile) {
   constexpr unsigned m = S::m, size = kMaxK * 16; // m is 16, or k is at most 64
-  static_assert(m / kGroup >= (m / kGroup - 1) + (m - S::columns) / kPanel);
-  alignas(64) float packed[2 * size];
+  alignas(64) float a[size], b[size];
   const unsigned k = packer.k();
-  float *a = packed, *b = packed + size;
   typename S::Row watch = {};
-  unsigned nextA = 0, nextB = 0;
-  auto packA = [&]() ATTUNE_SIM_INLINE_LAMBDA {
-    packer.a(a + k * nextA, nextA, kGroup);
-    nextA += kGroup;
+  auto run = [&](unsigned row, unsigned col) ATTUNE_SIM_INLINE_LAMBDA {
+    tile.template run<S>(k, a + row / kGroup * kGroup * k + row % kGroup, b + col * k,
+                         S::rowsAt(d, block, row, col), row, col, watch);
   };
-  auto packB = [&]() ATTUNE_SIM_INLINE_LAMBDA {
-    unsigned within = nextB % S::columns;
-    packer.b(b + k * (nextB - within) + within, nextB, S::columns);
-    nextB += kPanel;
+  auto packB = [&](unsigned col) ATTUNE_SIM_INLINE_LAMBDA {
+    for (unsigned c = 0; c < S::columns; c += kPanel)
+      packer.b(b + col * k + c, col + c, S::columns);
   };
-  while (nextB < S::columns)
-    packB();
-  packA();
+  packB(0);
+  packer.a(a, 0, kGroup);
   for (unsigned col = 0; col < m; col += S::columns)
-    for (unsigned row = 0; row < m; row += S::rows) {
-      tile.template run<S>(k, a + k * (row - row % kGroup) + row % kGroup, b + k * col,
-                           S::rowsAt(d, block, row, col), row, col, watch);
-      if (row % kGroup != 0)
-        continue;
-      if (nextA < m)
-        packA();
-      else if (nextB < m)
-        packB();
+    for (unsigned row = 0; row < m; row += kGroup) {
+      run(row, col);
+      if (unsigned next = row + kGroup; next < m) {
+        if (col == 0)
+          packer.a(a + next * k, next, kGroup);
+      } else if (unsigned right = col + S::columns; right < m) {
+        packB(right);
+      }
+      if constexpr (S::rows < kGroup)
+        run(row + S::rows, col);
     }
   return anyNan(watch);
 }
