@@ -107,7 +107,8 @@ enum InstFlags : uint16_t {
   Scaled = 512, ///< MFMA with scale operands src[3], src[4]
 };
 
-struct Inst {
+/// One line of the host's cache.
+struct alignas(64) Inst {
   Handler run = nullptr;
   uint16_t opcode = 0; ///< row of the table
   uint16_t flags = 0;
@@ -126,6 +127,7 @@ struct Inst {
   uint32_t ext = 0; ///< DPP or SDWA dword; s_setreg_imm32: the value; MAI with scales: scale bytes
                     ///< of A, B (2 bits each)
 };
+static_assert(sizeof(Inst) == 64);
 
 /// Number of rows of the table and access to them.
 extern const OpcodeInfo kOpcodes[];

@@ -51,6 +51,7 @@ private:
 
   const Dispatch &d_;
   uint32_t threads_, waveCount_;
+  uint32_t ownRows_; ///< VGPRs and AGPRs that the kernel was given: poisoned for each workgroup
   uint64_t budget_;
   Workgroup group_;
   std::vector<uint32_t> lds_, scratch_;
@@ -63,6 +64,7 @@ private:
 
 WorkgroupRunner::WorkgroupRunner(const Dispatch &d)
     : d_(d), threads_(d.block[0] * d.block[1] * d.block[2]), waveCount_((threads_ + 63) / 64),
+      ownRows_(std::min<uint32_t>(d.kernel->vgprs, 512)),
       budget_(d.options.instructionBudget ? d.options.instructionBudget : kDefaultBudget),
       counts_(kOpcodeCount) {
   lds_.resize((d.ldsBytes + 3) / 4);
@@ -81,8 +83,11 @@ WorkgroupRunner::WorkgroupRunner(const Dispatch &d)
   group_.lds = {reinterpret_cast<uint64_t>(lds_.data()), d.ldsBytes, "LDS"};
   group_.scratch = {reinterpret_cast<uint64_t>(scratch_.data()),
                     uint64_t(d.scratchBytes) * kLanes * waveCount_, "scratch"};
-  for (uint32_t n = 0; n < waveCount_; ++n)
-    waves_.push_back(std::make_unique<Wave>());
+  for (uint32_t n = 0; n < waveCount_; ++n) {
+    waves_.push_back(std::make_unique_for_overwrite<Wave>());
+    std::fill_n(&waves_.back()->v[0][0] + ownRows_ * kLanes,
+                (std::size(waves_.back()->v) - ownRows_) * kLanes, kPoison);
+  }
   if (d.options.observers)
     observer_ = d.options.observers->make(d);
   group_.observer = observer_.get();
@@ -103,8 +108,7 @@ void WorkgroupRunner::start(uint64_t id) {
 }
 
 void WorkgroupRunner::startWave(Wave &w, uint32_t n) {
-  uint32_t rows = std::min<uint32_t>(d_.kernel->vgprs, 512);
-  std::fill_n(&w.v[0][0], rows * kLanes, kPoison);
+  std::fill_n(&w.v[0][0], ownRows_ * kLanes, kPoison);
   std::fill(std::begin(w.s), std::end(w.s), kPoison);
   w.scc = false;
   w.mode = d_.kernel->mode;

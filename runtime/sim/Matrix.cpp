@@ -233,7 +233,7 @@ void runPacked(const MfmaShape &s, Lanes d, ConstLanes a, ConstLanes b,
   for (unsigned block = 0; block < s.blocks; ++block) {
     PackedProduct p{packSource(s, a, s.a, block), packSource(s, b, s.b, block), s.m, block,
                     reinterpret_cast<float (*)[64]>(d)};
-    scales ? multiplyPackedScaled(p, *scales) : multiplyPacked(p);
+    s.twoRuns ? multiplyPackedScaled(p, scales) : multiplyPacked(p);
   }
 }
 
@@ -285,12 +285,12 @@ void readScaleCodes(ScaleCodes &out, const uint32_t *reg, unsigned byte, unsigne
 }
 
 void runF8f6f4(const MfmaShape &s, Lanes d, ConstLanes aRegs, ConstLanes bRegs, const MfmaC &c,
-               const PackedScales &scales) {
+               const PackedScales *scales) {
   OperandRegs a(aRegs, s.aRegs()), b(bRegs, s.bRegs());
   a.keepApartFrom(d, s.accRegs());
   b.keepApartFrom(d, s.accRegs());
   startFromC(d, c, s.accRegs());
-  runPacked(s, d, a.get(), b.get(), &scales);
+  runPacked(s, d, a.get(), b.get(), scales);
 }
 
 } // namespace
@@ -303,11 +303,8 @@ void mfma(const MfmaShape &s, Lanes d, ConstLanes aRegs, ConstLanes bRegs, const
   }
   if (s.acc == MatType::F64)
     return run64(s, d, aRegs, bRegs, c, controls);
-  if (s.twoRuns) {
-    PackedScales ones;
-    std::memset(&ones, 127, sizeof(ones));
-    return runF8f6f4(s, d, aRegs, bRegs, c, ones);
-  }
+  if (s.twoRuns)
+    return runF8f6f4(s, d, aRegs, bRegs, c, nullptr);
   OperandRegs a(aRegs, s.aRegs()), b(bRegs, s.bRegs());
   applyControls(s, controls, a, b);
   if (s.acc == MatType::I32)
@@ -325,7 +322,7 @@ void mfmaScaled(const MfmaShape &s, Lanes d, ConstLanes a, ConstLanes b, const M
   PackedScales codes;
   readScaleCodes(codes.a, scales.a, scales.aByte, s.m, s.k);
   readScaleCodes(codes.b, scales.b, scales.bByte, s.m, s.k);
-  runF8f6f4(s, d, a, b, c, codes);
+  runF8f6f4(s, d, a, b, c, &codes);
 }
 
 //===--------------------------------------------------------------------------------------------------------------===//

@@ -1,11 +1,11 @@
 // Products with f32 sums, blocked for the host: the core under the dense, scaled and sparse
 // instructions whose blocks are 16 or 32 rows.
 //
-// An operand is widened to f32 and packed on the way: A in groups of 8 rows, [k][8], B in panels of
-// 16 columns, [k][16]. A tile of 4 x 16 elements of D then stays in host registers while k runs
-// over two short, dense streams. Packing is a few hundred stores, a tile some 128 fused
-// multiply-adds: each group is packed one tile ahead of its use, so that an out-of-order host does
-// both at once.
+// An operand is widened to f32 and packed on the way: A in groups of 8 rows, [k][8], B in panels as
+// wide as a tile, [k][16] or more, 16 columns at a time. A tile of D then stays in host registers
+// while k runs over two short, dense streams. Packing is a few hundred stores, a tile some 128
+// fused multiply-adds: each group is packed before the tiles that precede it are done, so that an
+// out-of-order host does both at once.
 #pragma once
 #include "runtime/sim/Matrix.h"
 
@@ -40,11 +40,17 @@ struct PackedProduct {
 
 /// D += A * B in ascending k. A and B must not share registers with D.
 void multiplyPacked(const PackedProduct &);
-/// The same for one block of bf16 without broadcasts, 16 or 32 rows: what attention kernels spend
-/// their time in.
-void multiplyPackedBf16(unsigned m, unsigned k, float (*d)[64], ConstLanes a, ConstLanes b);
-/// Per 32 k: the dot product from 0, times both scales, added to D with one rounding.
-void multiplyPackedScaled(const PackedProduct &, const PackedScales &);
+/// Tiles that suit the host: 4 x 16 for 16 vector registers of 8 numbers, 8 rows of whole blocks
+/// for 32 of 16. Both give the same bits on any host.
+enum class HostTile : uint8_t { Narrow, Wide };
+HostTile hostTile();
+
+/// The same for one block of bf16 without broadcasts, 16 x 16 x 16, 16 x 16 x 32, 32 x 32 x 8 or
+/// 32 x 32 x 16: what attention kernels spend their time in.
+void multiplyPackedBf16(unsigned m, unsigned k, float (*d)[64], ConstLanes a, ConstLanes b,
+                        HostTile = hostTile());
+/// Per 32 k: the dot product from 0, times both scales (null: 1), added to D with one rounding.
+void multiplyPackedScaled(const PackedProduct &, const PackedScales *);
 
 /// Where row i of a block lies in an accumulator: register and first lane. H rows make a run.
 struct RowPlace {

@@ -91,7 +91,8 @@ inline bool wholeAccess(const Access &a, uint64_t base, uint64_t bytes) {
 
 /// What eight lanes read, 16 bytes each, turned into four pieces of rows: four lanes side by side
 /// in each half of a register, then a 4 x 4 transpose in both halves at once.
-inline void loadEight(LaneRow *rows, int lane, uint64_t base, const uint64_t *address) {
+template <class Address>
+inline void loadEight(LaneRow *rows, int lane, uint64_t base, const Address *address) {
   using Quad = Vector<uint32_t, 4>;
   using Row = Vector<uint32_t, 8>;
   Row in[4];
@@ -113,8 +114,10 @@ inline void loadEight(LaneRow *rows, int lane, uint64_t base, const uint64_t *ad
     store<uint32_t, 8>(rows[k] + lane, out[k]);
 }
 
-/// rows[k][l] = dword k at base + address[l].
-template <int Words> void loadAll(LaneRow *rows, uint64_t base, const uint64_t *address) {
+/// rows[k][l] = dword k at base + address[l]. A row may be where the addresses are: a lane's
+/// address is read before the lane is written.
+template <int Words, class Address>
+void loadAll(LaneRow *rows, uint64_t base, const Address *address) {
   if constexpr (Words == 4) {
     for (int l = 0; l < kLanes; l += 8)
       loadEight(rows, l, base, address);
@@ -127,7 +130,8 @@ template <int Words> void loadAll(LaneRow *rows, uint64_t base, const uint64_t *
       rows[k][l] = words[k];
   }
 }
-inline void loadAll(unsigned bytes, LaneRow *rows, uint64_t base, const uint64_t *address) {
+template <class Address>
+void loadAll(unsigned bytes, LaneRow *rows, uint64_t base, const Address *address) {
   switch (bytes) {
   case 4:
     return loadAll<1>(rows, base, address);
@@ -141,7 +145,8 @@ inline void loadAll(unsigned bytes, LaneRow *rows, uint64_t base, const uint64_t
 }
 
 /// dword k at base + address[l] = rows[k][l], lanes in ascending order.
-template <int Words> void storeAll(const LaneRow *rows, uint64_t base, const uint64_t *address) {
+template <int Words, class Address>
+void storeAll(const LaneRow *rows, uint64_t base, const Address *address) {
   for (int l = 0; l < kLanes; ++l) {
     uint32_t words[Words];
     for (int k = 0; k < Words; ++k)
@@ -149,7 +154,8 @@ template <int Words> void storeAll(const LaneRow *rows, uint64_t base, const uin
     std::memcpy(Memory::host(base + address[l]), words, 4 * Words);
   }
 }
-inline void storeAll(unsigned bytes, const LaneRow *rows, uint64_t base, const uint64_t *address) {
+template <class Address>
+void storeAll(unsigned bytes, const LaneRow *rows, uint64_t base, const Address *address) {
   switch (bytes) {
   case 4:
     return storeAll<1>(rows, base, address);

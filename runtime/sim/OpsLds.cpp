@@ -2,6 +2,8 @@
 // crossbar.
 #include "runtime/sim/LdsOps.h"
 #include "runtime/sim/MemoryOps.h"
+#include <algorithm>
+#include <type_traits>
 
 namespace attune::sim {
 namespace {
@@ -12,6 +14,27 @@ void ldsAddresses(Wave &w, Access &a) {
   const uint32_t *v = w.row(i.src[0]);
   for (int l = 0; l < kLanes; ++l)
     a.address[l] = v[l] + uint32_t(i.offset);
+}
+
+/// An access that needs no Access, which is nearly every one of a launch that nobody watches: it
+/// takes effect now, for all lanes, inside LDS. Lane l is at base + address[l]; null: it is not
+/// one.
+struct WholeLds {
+  const uint32_t *address = nullptr;
+  uint64_t base = 0;
+};
+WholeLds wholeLds(Wave &w, const Inst &i) {
+  const Workgroup &g = *w.group;
+  uint64_t end = uint64_t(i.offset) + i.memBytes;
+  if (!g.direct() || w.exec() != kAllLanes || i.memBytes < 4 || end > g.lds.bytes)
+    return {};
+  const uint32_t *address = w.row(i.src[0]);
+  uint32_t largest = 0;
+  for (int l = 0; l < kLanes; ++l)
+    largest = std::max(largest, address[l]);
+  if (largest > g.lds.bytes - end)
+    return {};
+  return {address, g.lds.base + uint64_t(i.offset)};
 }
 
 Access ldsAccess(Wave &w, const Inst &i, Access::Complete complete) {
@@ -84,12 +107,10 @@ bool gatherLanes(Wave &w, const Access &a, LaneRow *in) {
 }
 
 using Transpose = void (*)(const uint32_t (*)[64], uint32_t (*)[64]);
-/// The same for lanes that are all whole, straight from LDS into the rows.
-using LoadTransposed = void (*)(LaneRow *rows, uint64_t base, const uint64_t *address);
 
 /// Row k of a column-wise read is what a few neighbouring lanes read, one after another.
-template <class T, unsigned C>
-ATTUNE_SIM_INLINE void loadRow(Vector<T, C> &row, uint64_t base, const uint64_t *address) {
+template <class T, unsigned C, class Address>
+ATTUNE_SIM_INLINE void loadRow(Vector<T, C> &row, uint64_t base, const Address *address) {
   Vector<uint64_t, C * sizeof(T) / 8> words;
   for (unsigned n = 0; n < sizeof words / 8; ++n) {
     uint64_t word;
@@ -109,43 +130,54 @@ ATTUNE_SIM_INLINE void interleave(Vector<Wide, 16> &out, const Vector<T, 16> &a,
   std::memcpy(&out, &both, sizeof out);
 }
 
+// The transposes again for lanes that are all whole, straight from LDS into word k of 16 lanes,
+// whose addresses these are.
+
 /// Lane i of 16 receives element i of the rows 0, 1, 2, 3.
-void loadTransposedB16(LaneRow *rows, uint64_t base, const uint64_t *address) {
-  for (int l = 0; l < kLanes; l += 16)
-    for (int k = 0; k < 2; ++k) {
-      const uint64_t *from = address + l + 8 * k;
-      Vector<uint16_t, 16> low, high;
-      loadRow<uint16_t, 16>(low, base, from);
-      loadRow<uint16_t, 16>(high, base, from + 4);
-      Vector<uint32_t, 16> words;
-      interleave<uint16_t, uint32_t>(words, low, high);
-      store<uint32_t, 16>(rows[k] + l, words);
-    }
-}
+struct LoadB16 {
+  template <class Address>
+  ATTUNE_SIM_INLINE static void word(Vector<uint32_t, 16> &out, uint64_t base,
+                                     const Address *address, int k) {
+    Vector<uint16_t, 16> low, high;
+    loadRow<uint16_t, 16>(low, base, address + 8 * k);
+    loadRow<uint16_t, 16>(high, base, address + 8 * k + 4);
+    interleave<uint16_t, uint32_t>(out, low, high);
+  }
+};
 /// Lane i of 16 receives element i of the rows 0 to 7.
-void loadTransposedB8(LaneRow *rows, uint64_t base, const uint64_t *address) {
-  for (int l = 0; l < kLanes; l += 16)
-    for (int k = 0; k < 2; ++k) {
-      const uint64_t *from = address + l + 8 * k;
-      Vector<uint8_t, 16> row[4];
-      for (int n = 0; n < 4; ++n)
-        loadRow<uint8_t, 16>(row[n], base, from + 2 * n);
-      Vector<uint16_t, 16> low, high;
-      interleave<uint8_t, uint16_t>(low, row[0], row[1]);
-      interleave<uint8_t, uint16_t>(high, row[2], row[3]);
-      Vector<uint32_t, 16> words;
-      interleave<uint16_t, uint32_t>(words, low, high);
-      store<uint32_t, 16>(rows[k] + l, words);
-    }
+struct LoadB8 {
+  template <class Address>
+  ATTUNE_SIM_INLINE static void word(Vector<uint32_t, 16> &out, uint64_t base,
+                                     const Address *address, int k) {
+    Vector<uint8_t, 16> row[4];
+    for (int n = 0; n < 4; ++n)
+      loadRow<uint8_t, 16>(row[n], base, address + 8 * k + 2 * n);
+    Vector<uint16_t, 16> low, high;
+    interleave<uint8_t, uint16_t>(low, row[0], row[1]);
+    interleave<uint8_t, uint16_t>(high, row[2], row[3]);
+    interleave<uint16_t, uint32_t>(out, low, high);
+  }
+};
+
+/// All lanes. Both words before either is stored: a row may be where the addresses are.
+template <class Load, class Address>
+void loadTransposed(LaneRow *rows, uint64_t base, const Address *address) {
+  for (int l = 0; l < kLanes; l += 16) {
+    Vector<uint32_t, 16> words[2];
+    Load::word(words[0], base, address + l, 0);
+    Load::word(words[1], base, address + l, 1);
+    store<uint32_t, 16>(rows[0] + l, words[0]);
+    store<uint32_t, 16>(rows[1] + l, words[1]);
+  }
 }
 
-/// Load: what whole lanes do, if there is a shorter way for them.
-template <Transpose Fn, LoadTransposed Load> void completeTranspose(Wave &w, const Access &a) {
+/// Load: what whole lanes do, void if there is no shorter way for them.
+template <Transpose Fn, class Load> void completeTranspose(Wave &w, const Access &a) {
   const Inst &i = *a.inst;
   bool whole = wholeAccess(a, 0, w.group->lds.bytes);
-  if constexpr (Load != nullptr) {
+  if constexpr (!std::is_void_v<Load>) {
     if (whole) {
-      Load(&w.row(i.dst), w.group->lds.base, a.address);
+      loadTransposed<Load>(&w.row(i.dst), w.group->lds.base, a.address);
       return;
     }
   }
@@ -166,11 +198,19 @@ void completeExchange(Wave &w, const Access &a) { commitRow(w, *a.inst, 0, a.dat
 } // namespace
 
 void dsRead(Wave &w, const Inst &i) {
+  if (WholeLds whole = wholeLds(w, i); whole.address) {
+    loadAll(i.memBytes, &w.row(i.dst), whole.base, whole.address);
+    return;
+  }
   Access a = ldsAccess(w, i, completeRead);
   ldsAddresses(w, a);
   w.issue(a, Counter::Lgkm);
 }
 void dsWrite(Wave &w, const Inst &i) {
+  if (WholeLds whole = wholeLds(w, i); whole.address) {
+    storeAll(i.memBytes, &w.row(i.src[1]), whole.base, whole.address);
+    return;
+  }
   Access a = ldsAccess(w, i, completeWrite);
   ldsAddresses(w, a);
   captureData(w, a, i.src[1]);
@@ -193,16 +233,18 @@ void dsWrite2(Wave &w, const Inst &i) {
   captureData(w, a, i.src[2], i.memBytes / 4);
   w.issue(a, Counter::Lgkm);
 }
-template <Transpose Fn, LoadTransposed Load = nullptr>
-static void transposingRead(Wave &w, const Inst &i) {
+template <Transpose Fn, class Load = void> static void transposingRead(Wave &w, const Inst &i) {
+  if constexpr (!std::is_void_v<Load>)
+    if (WholeLds whole = wholeLds(w, i); whole.address) {
+      loadTransposed<Load>(&w.row(i.dst), whole.base, whole.address);
+      return;
+    }
   Access a = ldsAccess(w, i, completeTranspose<Fn, Load>);
   ldsAddresses(w, a);
   w.issue(a, Counter::Lgkm);
 }
-void dsReadB64TrB16(Wave &w, const Inst &i) {
-  transposingRead<transposeB16, loadTransposedB16>(w, i);
-}
-void dsReadB64TrB8(Wave &w, const Inst &i) { transposingRead<transposeB8, loadTransposedB8>(w, i); }
+void dsReadB64TrB16(Wave &w, const Inst &i) { transposingRead<transposeB16, LoadB16>(w, i); }
+void dsReadB64TrB8(Wave &w, const Inst &i) { transposingRead<transposeB8, LoadB8>(w, i); }
 void dsReadB64TrB4(Wave &w, const Inst &i) { transposingRead<transposeB4>(w, i); }
 void dsReadB96TrB6(Wave &w, const Inst &i) { transposingRead<transposeB6>(w, i); }
 

@@ -64,6 +64,9 @@ struct Workgroup {
   bool latestArrival = false; ///< accesses complete when s_waitcnt demands it
   bool delayed = false;       ///< or after ldsDelay, memoryDelay instructions if that is sooner
   uint32_t ldsDelay = 0, memoryDelay = 0;
+
+  /// Accesses take effect at once and nobody watches them: no need to write one down.
+  bool direct() const { return !observer && !latestArrival; }
 };
 
 struct Wave {
