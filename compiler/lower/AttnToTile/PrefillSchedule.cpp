@@ -3,12 +3,12 @@
 // A workgroup owns blockM query rows of one head of one sequence, a wave qPerWave of them. Per kv
 // tile t, with K and V double-buffered in LDS and `cur` the buffer of t:
 //
-//   wait K(t)         vmcnt leaves V(t) in flight; this wave's LDS reads of the tile before are
-//   done barrier           K(t) is there for all waves; the other buffer has no reader left dma
-//   K(t+1), V(t+1) into the other buffer S^T = K(t) Q^T    scores, then score function, mask
-//   (partial tiles only), softmax wait V(t)         vmcnt leaves K(t+1) and V(t+1) in flight
-//   barrier           V(t) is there for all waves
-//   O^T += V(t)^T P   P is used as it lies in the accumulator
+//   1. Wait for K(t) (vmcnt leaves V(t) in flight) and for the LDS reads of the tile before.
+//   2. Barrier: K(t) is there for all waves, and the other buffer has no reader left.
+//   3. S^T = K(t) Q^T, and among its steps the DMA of K(t+1) and V(t+1) into the other buffer.
+//   4. Wait for V(t); vmcnt leaves K(t+1) and V(t+1) in flight. Barrier: V(t) is there for all.
+//   5. Score function, mask (partial tiles only), softmax.
+//   6. O^T += V(t)^T P, with P used as it lies in the accumulator.
 //
 // So no wait of the loop drains the memory pipe. After the last tile the DMA of a tile beyond the
 // end was issued; its view is empty, it reads nothing, and the epilogue drains it before the
@@ -33,12 +33,12 @@ struct Carried {
   static Carried from(ValueRange v) { return {{v[0], v[1], v[2]}, v[3]}; }
 };
 
-/// Vector registers of a SIMD lane, and those left for operands in flight, addresses and
-/// temporaries.
 /// Steps of K that are read before they are multiplied. Two hide the latency of LDS; left to the
 /// scheduler, which saves registers, a read is waited for as soon as it is issued.
 constexpr int64_t kReadAhead = 2;
 
+/// Vector registers of a SIMD lane, and those left for operands in flight, addresses and
+/// temporaries.
 constexpr int64_t kVectorRegisters = 512, kWorkingRegisters = 64;
 
 /// The operand of a wait that leaves the last `count` memory operations in flight, or as many as
