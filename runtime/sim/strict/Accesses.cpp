@@ -27,14 +27,6 @@ unsigned alignmentOf(const Inst &i, const Facts &f) {
   return std::min<unsigned>(i.memBytes, 4);
 }
 
-/// Lanes of a row of cells, dword by dword, in which data is undefined.
-unsigned undefinedDwords(const Cell *cell, unsigned count, int lane) {
-  unsigned bits = 0;
-  for (unsigned k = 0; k < count; ++k)
-    bits |= unsigned(cell[k].undefined >> lane & 1) << k;
-  return bits;
-}
-
 } // namespace
 
 void Watch::issued(Wave &w, const Access &a, Counter counter) {
@@ -102,18 +94,16 @@ void Watch::checkAlignment(const Wave &w, const Access &a, const Facts &f, uint6
 void Watch::scratchAccess(Wave &w, const Access &a, const Facts &f) {
   const Inst &i = *a.inst;
   checkAlignment(w, a, f, a.exec);
-  Cell *cells = boards_[w.id].cells;
-  const Operand &o = f.store ? i.src[3] : i.dst;
-  unsigned first = o.index + (o.kind == OperandKind::Agpr ? accumOffset_ : 0);
+  Scoreboard &s = boards_[w.id];
+  unsigned first = cellOf(f.store ? i.src[3] : i.dst);
   for (uint64_t left = a.exec; left; left &= left - 1) {
     int l = std::countr_zero(left);
     uint8_t *shadow = &scratch_[a.address[l] - w.group->scratch.base];
     for (unsigned b = 0; b < i.memBytes; ++b) {
-      uint64_t &undefined = cells[first + b / 4].undefined;
       if (f.store)
-        shadow[b] = undefined >> l & 1;
+        shadow[b] = s.undefined(first + b / 4) >> l & 1;
       else if (shadow[b])
-        undefined |= uint64_t(1) << l;
+        s.addUndefined(first + b / 4, uint64_t(1) << l);
     }
   }
 }
@@ -168,12 +158,8 @@ bool Watch::wholeLds(const Wave &w, const Access &a, const Facts &f, uint32_t op
     return false;
   if (!f.store)
     return lds_.readWhole(op, a.address, i.memBytes / 4, own);
-  const Operand &data = i.src[1];
-  const Cell *cell = &s.cells[data.index + (data.kind == OperandKind::Agpr ? accumOffset_ : 0)];
-  uint64_t undefined = 0;
-  for (unsigned c = 0; c < data.dwords; ++c)
-    undefined |= cell[c].undefined;
-  return !undefined && lds_.writeWhole(op, a.address, i.memBytes / 4, own);
+  return !s.undefined(cellOf(i.src[1]), i.src[1].dwords) &&
+         lds_.writeWhole(op, a.address, i.memBytes / 4, own);
 }
 
 /// Byte offsets of the one or two parts of a lane's LDS access.
@@ -193,8 +179,7 @@ struct Watch::LdsParts {
 void Watch::ldsRead(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
   const Inst &i = *a.inst;
   const LdsParts parts(i);
-  Cell *dst =
-      &boards_[w.id].cells[i.dst.index + (i.dst.kind == OperandKind::Agpr ? accumOffset_ : 0)];
+  Scoreboard &s = boards_[w.id];
   bool transposes = transposing(i);
   unsigned align = alignmentOf(i, factsAt(i)), words = std::max(1, i.memBytes / 4);
   int crooked = -1;
@@ -211,7 +196,7 @@ void Watch::ldsRead(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
       uint64_t lanes = transposes ? uint64_t(0xffff) << (l & 48) : uint64_t(1) << l;
       for (unsigned k = 0; undefined && k < words; ++k)
         if (transposes || (undefined >> k & 1))
-          dst[part * words + k].undefined |= lanes & a.exec;
+          s.addUndefined(cellOf(i.dst) + part * words + k, lanes & a.exec);
     }
   }
   if (crooked >= 0)
@@ -239,8 +224,8 @@ void Watch::ldsWrite(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
         undefined |= unsigned(loaded_[k] >> l & 1) << k;
       if (!dma) {
         const Operand &o = i.src[kOpcodes[i.opcode].format == Format::DS ? 1 + part : 3];
-        unsigned first = o.index + (o.kind == OperandKind::Agpr ? accumOffset_ : 0);
-        undefined = undefinedDwords(&boards_[w.id].cells[first], o.dwords, l);
+        for (unsigned k = 0; k < o.dwords; ++k)
+          undefined |= unsigned(boards_[w.id].undefined(cellOf(o) + k) >> l & 1) << k;
       }
       lds_.write(op, address, bytes, l, undefined, met);
     }

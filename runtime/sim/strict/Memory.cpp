@@ -80,9 +80,9 @@ void Watch::memoryAccess(Wave &w, const Access &a, const Facts &f, uint64_t lane
 void Watch::storedData(const Wave &w, const Access &a, uint64_t lanes) {
   const Inst &i = *a.inst;
   const Operand &data = i.src[3];
-  unsigned first = data.index + (data.kind == OperandKind::Agpr ? accumOffset_ : 0);
+  unsigned first = cellOf(data);
   for (unsigned c = 0; c < data.dwords; ++c) {
-    uint64_t bits = boards_[w.id].cells[first + c].undefined & lanes;
+    uint64_t bits = boards_[w.id].undefined(first + c) & lanes;
     for (uint64_t left = bits; left; left &= left - 1)
       if (int l = std::countr_zero(left); a.bytes[l] <= 4 * c)
         bits &= ~(uint64_t(1) << l); // out of a buffer's range: not stored
@@ -133,10 +133,8 @@ void Watch::loadUndefined(Wave &w, const Access &a, const Facts &f, uint64_t lan
   }
   if (i.dst.kind == OperandKind::None || f.partial)
     return;
-  Cell *dst =
-      &boards_[w.id].cells[i.dst.index + (i.dst.kind == OperandKind::Agpr ? accumOffset_ : 0)];
   for (unsigned k = 0; k < i.dst.dwords; ++k)
-    dst[k].undefined |= loaded_[k];
+    boards_[w.id].addUndefined(cellOf(i.dst) + k, loaded_[k]);
 }
 
 void Watch::scalarUndefined(Wave &w, const Access &a) {
@@ -146,10 +144,10 @@ void Watch::scalarUndefined(Wave &w, const Access &a) {
   if (!r || !r->defined)
     return;
   uint64_t undefined = undefinedBytes(*r, a.address[0], bytes);
-  Cell *dst = &boards_[w.id].cells[kScalarCell + i.dst.index];
+  unsigned dst = kScalarCell + i.dst.index;
   for (unsigned k = 0; k < i.dst.dwords && 4 * k + 4 <= bytes; ++k)
     if ((undefined >> (4 * k) & 15) == 15)
-      dst[k].undefined = 0xffffffff;
+      boards_[w.id].setUndefined(dst + k, 0xffffffff);
 }
 
 void Watch::defineStored(const Access &a, uint64_t lanes) {

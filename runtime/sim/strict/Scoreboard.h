@@ -1,32 +1,20 @@
-// What strict mode remembers of one wave: for each register who wrote it and when, which load is
-// still on its way to it, and which of its bits nobody has written.
+// What strict mode remembers of one wave: for each register which load is still on its way to it,
+// and which of its bits nobody has written. (Who wrote it and when: HazardClock.h.)
+//
+// Nearly all registers are settled: all bits defined, no load on its way. An instruction that
+// touches none but those changes nothing here, so that one look at the set of unsettled ones is all
+// it costs.
 //
 // Waits. s_waitcnt counts; what it proves follows from the order in which accesses return. Loads of
 // memory return in order, so do LDS accesses; scalar loads and FLAT do not. An ordered access is
 // proven done by a count of n if at least n ordered ones of its counter were issued after it, an
 // unordered one by 0 only. The counters saturate (63, 15): the hardware issues no further access
 // before one has returned.
-//
-// Wait states. `clock` counts them: 1 an instruction, N + 1 for s_nop N. A matrix instruction does
-// not issue before the pipe has taken the previous one, which is that one's passes later.
 #pragma once
-#include "runtime/sim/strict/Facts.h"
+#include "runtime/sim/strict/Program.h"
 #include <vector>
 
 namespace attune::sim::strict {
-
-/// Far in the past: no hazard reaches back to it.
-inline constexpr int64_t kLongAgo = -1000;
-
-struct Cell {
-  uint64_t undefined = ~uint64_t(0); ///< VGPR: lanes; scalar: bits
-  int64_t writeClock = kLongAgo;
-  int64_t readClock = kLongAgo; ///< by an instruction that holds it (Facts::holder)
-  const Inst *writer = nullptr;
-  const Inst *reader = nullptr;
-  uint32_t pending = 0; ///< Pending::id of the load on its way here
-  Producer producer = Producer::None, readBy = Producer::None;
-};
 
 /// An access that no s_waitcnt has covered yet.
 struct Pending {
@@ -42,9 +30,36 @@ struct Pending {
 
 class Scoreboard {
 public:
-  Cell cells[kCells];
-  int64_t clock = 0, matrixFree = 0;
   std::vector<Pending> pending; ///< in order of issue
+
+  /// Are all registers settled that an instruction touches? No for one that always needs a look.
+  bool settled(const Touch &t) const {
+    return !((unsettled_[t.word[0]] & t.mask[0]) | (unsettled_[t.word[1]] & t.mask[1]) |
+             (unsettled_[t.word[2]] & t.mask[2]) | (unsettled_[t.word[3]] & t.mask[3]));
+  }
+  /// VGPR: lanes; scalar: bits.
+  uint64_t undefined(unsigned cell) const { return undefined_[cell]; }
+  /// Of `count` of them, any.
+  uint64_t undefined(unsigned cell, unsigned count) const {
+    uint64_t any = 0;
+    for (unsigned c = cell; c < cell + count; ++c)
+      any |= undefined_[c];
+    return any;
+  }
+  void setUndefined(unsigned cell, uint64_t bits) {
+    undefined_[cell] = bits;
+    settle(cell);
+  }
+  void addUndefined(unsigned cell, uint64_t bits) {
+    if (bits)
+      setUndefined(cell, undefined_[cell] | bits);
+  }
+  /// In some lanes only.
+  void setUndefined(unsigned cell, uint64_t bits, uint64_t lanes) {
+    setUndefined(cell, (undefined_[cell] & ~lanes) | (bits & lanes));
+  }
+  /// Pending::id of the load on its way to a register; 0: none.
+  uint32_t pendingOn(unsigned cell) const { return pendingOn_[cell]; }
 
   /// At the start of a wave: v0, EXEC, flat_scratch and the first `scalars` SGPRs are defined.
   void reset(uint32_t scalars);
@@ -66,7 +81,7 @@ public:
       p.count = f.write[0].count;
     }
     for (unsigned c = 0; c < p.count; ++c)
-      cells[p.first + c].pending = p.id;
+      setPending(p.first + c, p.id);
     pending.push_back(p);
     return pending.back();
   }
@@ -110,13 +125,25 @@ private:
         continue;
       }
       for (unsigned c = 0; c < p.count; ++c)
-        if (Cell &cell = cells[p.first + c]; cell.pending == p.id)
-          cell.pending = 0;
+        if (pendingOn_[p.first + c] == p.id)
+          setPending(p.first + c, 0);
       done(p);
     }
     pending.resize(kept);
   }
 
+  void setPending(unsigned cell, uint32_t id) {
+    pendingOn_[cell] = id;
+    settle(cell);
+  }
+  void settle(unsigned cell) {
+    uint64_t bit = uint64_t(1) << cell % 64, &word = unsettled_[cell / 64];
+    word = undefined_[cell] || pendingOn_[cell] ? word | bit : word & ~bit;
+  }
+
+  uint64_t undefined_[kCells];
+  uint32_t pendingOn_[kCells];
+  uint64_t unsettled_[kAlways + 1]; ///< the last word: all bits
   uint32_t nextId_ = 1;
   unsigned open_[2] = {0, 0}; ///< outstanding accesses by counter: vmcnt, lgkmcnt
 };

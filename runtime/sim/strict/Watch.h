@@ -1,9 +1,8 @@
 // The observer of strict mode: one for each host thread, with a Scoreboard for each wave of the
 // workgroup that runs there and a shadow of its LDS.
 //
-//   before   Watch.cpp        registers: missing waits, wait states; then Definedness.cpp: what
-//   undefined
-//                             bits do to the results
+//   before   Watch.cpp        registers: missing waits; wait states (HazardPaths.h); then
+//                             Definedness.cpp: what undefined bits do to the results
 //   issued   Accesses.cpp     addresses: alignment, LDS order, definedness of what is loaded and
 //   stored
 //
@@ -11,6 +10,7 @@
 #pragma once
 #include "runtime/sim/Machine.h"
 #include "runtime/sim/strict/GlobalShadow.h"
+#include "runtime/sim/strict/HazardPaths.h"
 #include "runtime/sim/strict/LdsShadow.h"
 #include "runtime/sim/strict/Report.h"
 
@@ -36,26 +36,30 @@ public:
   void released(const Workgroup &) override;
 
 private:
-  const Facts &factsAt(const Inst &);
-  void check(Wave &, const Inst &, const Facts &);
-  void checkWrites(Wave &, const Inst &, const Facts &, int64_t now, uint64_t lanes);
+  const Facts &factsAt(const Inst &i) { return program_.factsAt(i); }
+  void inspect(Wave &, const Inst &, bool hazards);
+  Facts moved(const Wave &, const Inst &);
+  void registers(Wave &, const Inst &, const Facts &);
+  void special(Wave &, const Inst &, const Facts &);
   void pendingRegister(const Wave &, const Inst &, const Facts &, const Span &, unsigned cell,
                        uint64_t lanes, bool overwrite);
-  void hazard(const Wave &, const Inst &, const Span &, unsigned cell, int64_t now);
-  void report(const Wave &, const Inst &, const Span &, unsigned cell, const Inst *other, Use,
-              int64_t required, int64_t found);
+  void report(const Wave &, const Inst &, const std::vector<Breach> &);
   void wait(Wave &, unsigned vm, unsigned lgkm);
   void checkScalarAddress(const Wave &, const Inst &);
   void checkBarrier();
 
   // Definedness.cpp
-  void define(Scoreboard &, const Wave &, const Inst &, const Facts &, uint64_t lanes);
+  void define(const Wave &, const Inst &, const Facts &, uint64_t lanes);
   void flow(Wave &, const Inst &, const Facts &, uint64_t lanes);
   void flowLanes(Wave &, const Inst &, const Facts &, uint64_t lanes);
   void flowScalar(Wave &, const Inst &, const Facts &);
   void flowMatrix(Wave &, const Inst &, const Facts &);
   void flowMemory(Wave &, const Inst &, const Facts &, uint64_t lanes);
   void flowExchange(Wave &, const Inst &, uint64_t lanes);
+  /// The cell of a vector operand's first register.
+  unsigned cellOf(const Operand &o) const {
+    return o.index + (o.kind == OperandKind::Agpr ? accumOffset_ : 0);
+  }
   uint64_t lanesOf(const Wave &, const Inst &, unsigned source, int dword = -1);
   uint64_t zeroLanes(Wave &, const Inst &, unsigned source);
   uint64_t bitsOf(const Wave &, const Operand &) const;
@@ -95,9 +99,10 @@ private:
   FindingSink &sink_;
   Collector found_;
   uint32_t accumOffset_, scalars_;
-  std::vector<Facts> facts_;
+  Program program_;
   std::span<const std::unique_ptr<Wave>> waves_; ///< of the workgroup that runs
   std::vector<Scoreboard> boards_;
+  HazardPaths hazards_;
   LdsShadow lds_;
   GlobalShadow memory_;
   const Region *region_ = nullptr;      ///< the last one that an access met
