@@ -60,6 +60,7 @@ void Watch::issued(Wave &w, const Access &a, Counter counter) {
   }
   case Space::Scalar:
     scalarUndefined(w, a);
+    findRuns(a, 1);
     followMemory(w, a, f, 1, p);
     return;
   default:
@@ -81,7 +82,7 @@ void Watch::checkAlignment(const Wave &w, const Access &a, const Facts &f, uint6
   uint64_t low = 0;
   unsigned align = alignmentOf(i, f);
   for (int l = 0; l < kLanes; ++l)
-    low |= (lanes >> l & 1) && a.bytes[l] ? a.address[l] : 0;
+    low |= a.address[l] & -((lanes >> l & 1) & uint64_t(a.bytes[l] != 0));
   if (low & (align - 1))
     for (int l = 0; l < kLanes; ++l)
       if ((lanes >> l & 1) && a.bytes[l] && (a.address[l] & (align - 1))) {
@@ -141,11 +142,9 @@ bool Watch::wholeLds(const Wave &w, const Access &a, const Facts &f, uint32_t op
   const Scoreboard &s = boards_[w.id];
   for (const Pending &p : s.pending)
     own |= p.ldsOp && p.ldsOp != op && bool(p.inst->flags & ToLds) != dma;
-  uint64_t ldsBytes = w.group->lds.bytes;
   if (dma)
-    return !(loaded_[0] | loaded_[1] | loaded_[2] | loaded_[3]) && a.ldsBase % 4 == 0 &&
-           uint64_t(a.ldsBase) + kLanes * i.memBytes <= ldsBytes &&
-           lds_.writeRange(op, a.ldsBase, kLanes * i.memBytes, own);
+    return wholeDma(w, a) && lds_.writeRange(op, a.ldsBase, kLanes * i.memBytes, own);
+  uint64_t ldsBytes = w.group->lds.bytes;
   if (i.memBytes > ldsBytes)
     return false;
   uint64_t low = 0, beyond = 0, last = ldsBytes - i.memBytes;
@@ -160,6 +159,13 @@ bool Watch::wholeLds(const Wave &w, const Access &a, const Facts &f, uint32_t op
     return lds_.readWhole(op, a.address, i.memBytes / 4, own);
   return !s.undefined(cellOf(i.src[1]), i.src[1].dwords) &&
          lds_.writeWhole(op, a.address, i.memBytes / 4, own);
+}
+
+/// Does an LDS-DMA of all lanes bring whole dwords, defined ones, to aligned places in LDS?
+bool Watch::wholeDma(const Wave &w, const Access &a) const {
+  return a.exec == kAllLanes && a.inst->memBytes >= 4 &&
+         !(loaded_[0] | loaded_[1] | loaded_[2] | loaded_[3]) && a.ldsBase % 4 == 0 &&
+         uint64_t(a.ldsBase) + kLanes * a.inst->memBytes <= w.group->lds.bytes;
 }
 
 /// Byte offsets of the one or two parts of a lane's LDS access.
@@ -206,6 +212,8 @@ void Watch::ldsRead(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
 void Watch::ldsWrite(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
   const Inst &i = *a.inst;
   bool dma = i.flags & ToLds;
+  if (dma && wholeDma(w, a))
+    return lds_.writeLanes(op, a.ldsBase, i.memBytes, met);
   const LdsParts parts(i);
   unsigned align = dma ? 4 : alignmentOf(i, factsAt(i)),
            bytes = dma ? std::max<unsigned>(i.memBytes, 4) : i.memBytes;

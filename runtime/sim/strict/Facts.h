@@ -131,6 +131,11 @@ struct Facts {
 };
 
 Facts factsOf(const Inst &, uint32_t accumOffset);
+/// The same under s_set_gpr_idx: M0's index is added to the VGPR numbers that `enabled` (Wave's
+/// gprIndex) names.
+Facts movedFacts(const Facts &, uint32_t enabled, uint32_t index);
+/// Does s_set_gpr_idx move this one's registers?
+bool canMove(const Inst &);
 
 /// "v12", "a3", "s4", "vcc_hi", "scc".
 std::string cellName(unsigned cell, bool agpr, uint32_t accumOffset);

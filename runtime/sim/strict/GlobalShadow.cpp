@@ -60,7 +60,7 @@ GlobalShadow::Page &GlobalShadow::pageAt(uint64_t number) {
   return *r.page;
 }
 
-/// A write's value goes along: a unit of 16 bytes has none, one of 4 has its bytes.
+/// A write's value goes along: a unit of 16 bytes or more has none, one of 4 has its bytes.
 void GlobalShadow::split(Page &page, unsigned shift) {
   std::vector<Unit> fine(size_t(1) << (kPageShift - shift));
   for (size_t n = 0; n < fine.size(); ++n) {
@@ -81,7 +81,7 @@ template <class Fn>
 void GlobalShadow::forUnits(uint64_t address, uint32_t bytes, unsigned coarsest, bool changes,
                             Fn fn) {
   uint64_t low = address | bytes, end = address + bytes;
-  unsigned shift = low & 3 ? 0 : low & 15 ? 2 : 4;
+  unsigned shift = low & 3 ? 0 : low & 15 ? 2 : low & 63 ? 4 : kCoarsest;
   shift = std::min(shift, coarsest);
   while (address < end) {
     Page &page = pageAt(address >> kPageShift);
@@ -114,7 +114,7 @@ void GlobalShadow::checkWave(uint32_t n, const MemoryOp &op, uint64_t address,
 
 void GlobalShadow::read(uint32_t n, uint64_t address, uint32_t bytes, WaveConflict &met) {
   const MemoryOp &op = ops_[n];
-  forUnits(address, bytes, 4, false, [&](Unit &u, uint64_t at, uint32_t) {
+  forUnits(address, bytes, kCoarsest, false, [&](Unit &u, uint64_t at, uint32_t) {
     checkWave(u.lastWrite, op, at, met);
     if (u.lastRead == n)
       return;

@@ -15,8 +15,8 @@
 // that covers it, and accesses of two waves to a byte race if no barrier lies between the one's end
 // and the other's issue.
 //
-// The shadow is made of 4 KiB pages, each with a unit for 16 bytes while nobody writes there or
-// reads less, then 4, then 1.
+// The shadow is made of 4 KiB pages, each with a unit for 64 bytes while nobody writes there or
+// reads less, then 16, 4, 1.
 #pragma once
 #include "runtime/sim/strict/Scoreboard.h"
 #include <array>
@@ -94,20 +94,22 @@ public:
 
 private:
   static constexpr unsigned kPageShift = 12;
-  /// The lowest two workgroups of each kind of access; 0: none.
+  static constexpr unsigned kCoarsest = 6;
+  /// The lowest two workgroups of each kind of access; 0: none. (No initialisers: a page of zeroes
+  /// is made at once.)
   struct Unit {
-    uint32_t read[2] = {}, write[2] = {}, update[2] = {};
-    uint32_t value = 0;     ///< the first that write[0]'s workgroup wrote
-    bool differs = false;   ///< the first that write[1]'s wrote is another
-    uint32_t lastValue = 0; ///< of the workgroup that runs
-    uint32_t lastWrite = 0; ///< of it, updates included
-    uint32_t lastRead = 0;  ///< of it
-    uint32_t otherRead = 0; ///< the last by another wave than lastRead's
+    uint32_t read[2], write[2], update[2];
+    uint32_t value;     ///< the first that write[0]'s workgroup wrote
+    bool differs;       ///< the first that write[1]'s wrote is another
+    uint32_t lastValue; ///< of the workgroup that runs
+    uint32_t lastWrite; ///< of it, updates included
+    uint32_t lastRead;  ///< of it
+    uint32_t otherRead; ///< the last by another wave than lastRead's
   };
   struct Page {
-    unsigned shift = 4;
+    unsigned shift = kCoarsest;
     bool changed = false; ///< written or updated
-    std::vector<Unit> units = std::vector<Unit>(size_t(1) << (kPageShift - 4));
+    std::vector<Unit> units = std::vector<Unit>(size_t(1) << (kPageShift - kCoarsest));
   };
   struct Order {
     uint32_t firstAcquire = ~0u, lastRelease = 0;

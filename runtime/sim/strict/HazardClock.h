@@ -16,6 +16,7 @@ struct Breach {
   Use use = Use::Valu;
   const Inst *other = nullptr;
   int64_t required = 0, found = 0;
+  bool operator==(const Breach &) const = default;
 };
 
 class HazardClock {

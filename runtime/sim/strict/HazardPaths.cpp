@@ -27,8 +27,9 @@ constexpr Longest longest() {
 
 static_assert(longest().hazard + longest().passes < HazardPaths::kWindow);
 
-HazardPaths::HazardPaths(Program &program, size_t waves)
-    : program_(program), tracks_(waves, Track(program)), knownStraight_(program.size() + 1) {
+HazardPaths::HazardPaths(Program &program, size_t waves, size_t maxPaths)
+    : program_(program), maxPaths_(maxPaths), tracks_(waves, Track(program)),
+      knownStraight_(program.size() + 1) {
   straight_.number = 1;
 }
 
@@ -67,7 +68,7 @@ HazardPaths::Path *HazardPaths::follow(const Path &from, uint32_t end, uint32_t 
   std::vector<Block> before = history(from, end);
   auto found = paths_.find({to, before});
   if (found == paths_.end()) {
-    if (paths_.size() >= kMaxPaths)
+    if (paths_.size() >= maxPaths_)
       return &unknown_;
     auto path = std::make_unique<Path>();
     path->first = to;

@@ -28,7 +28,8 @@ public:
   /// The longest hazard, and before that what the matrix pipe may still be busy with: after as many
   /// instructions as the longest product has passes it is known when it is free.
   static constexpr uint32_t kWindow = 40;
-  HazardPaths(Program &, size_t waves);
+  /// Branches may come in ever new orders: behind `maxPaths` paths are no longer told apart.
+  HazardPaths(Program &, size_t waves, size_t maxPaths = 4096);
   /// A wave starts.
   void begin(size_t wave);
   /// The wave's next instruction. True: it keeps all rules; false: inspect or inspectMoved has to
@@ -49,8 +50,6 @@ public:
 private:
   /// What is known of an instruction at its place on a path.
   enum Known : uint8_t { kNothing, kKeeps, kBreaks };
-  /// Branches may come in ever new orders; then paths are no longer told apart.
-  static constexpr size_t kMaxPaths = 4096;
 
   struct Block {
     uint32_t first, end;
@@ -80,6 +79,7 @@ private:
   void goStraight(Track &, const Inst &);
 
   Program &program_;
+  size_t maxPaths_;
   std::vector<Track> tracks_;
   std::vector<Known> knownStraight_; ///< by instruction
   Path begin_, straight_, unknown_;  ///< unknown_: of it nothing is kept

@@ -98,11 +98,22 @@ void LdsShadow::check(uint32_t key, const LdsOp &op, uint32_t unit, int lane,
     conflict = {&other, unit << shift_, lane, same};
 }
 
-void LdsShadow::checkAll(const Table &table, const LdsOp &op, uint32_t unit, int lane,
-                         LdsConflict &conflict) const {
-  for (const auto &ofWave : table)
+void LdsShadow::checkAtomics(const LdsOp &op, uint32_t unit, int lane,
+                             LdsConflict &conflict) const {
+  for (const auto &ofWave : updated_)
     if (ofWave[unit] >= floor_)
       check(ofWave[unit], op, unit, lane, conflict);
+}
+
+/// Whom a write or an atomic meets in a unit.
+void LdsShadow::checkWrite(const LdsOp &op, uint32_t unit, int lane, LdsConflict &conflict) const {
+  if (uint32_t by = written_[unit] & ~kUndefined; by >= floor_)
+    check(by, op, unit, lane, conflict);
+  for (uint32_t w = 0; w < waves_; ++w)
+    if (lastRead_[w] >= floor_ && read_[w][unit] >= floor_)
+      check(read_[w][unit], op, unit, lane, conflict);
+  if (op.access != LdsAccess::Atomic && atomics_)
+    checkAtomics(op, unit, lane, conflict);
 }
 
 unsigned LdsShadow::read(uint32_t n, uint32_t address, uint32_t bytes, int lane,
@@ -121,7 +132,7 @@ unsigned LdsShadow::read(uint32_t n, uint32_t address, uint32_t bytes, int lane,
         check(by, op, u, lane, conflict);
     }
     if (atomics_)
-      checkAll(updated_, op, u, lane, conflict);
+      checkAtomics(op, u, lane, conflict);
     read_[op.wave][u] = key;
   }
   return undefined;
@@ -134,11 +145,8 @@ void LdsShadow::write(uint32_t n, uint32_t address, uint32_t bytes, int lane, un
   uint32_t key = keyOf(n), first = address >> shift_;
   uint32_t last = std::min((address + bytes - 1) >> shift_, units_ - 1);
   for (uint32_t u = first; u <= last; ++u) {
-    if (uint32_t by = written_[u] & ~kUndefined; by >= floor_)
-      check(by, op, u, lane, conflict);
-    checkAll(read_, op, u, lane, conflict);
-    if (!atomic && atomics_)
-      checkAll(updated_, op, u, lane, conflict);
+    if (!conflict.other)
+      checkWrite(op, u, lane, conflict);
     uint32_t mark = undefined >> (((u << shift_) - address) / 4 & 3) & 1 ? kUndefined : 0;
     if (atomic) {
       updated_[op.wave][u] = key;
@@ -147,6 +155,14 @@ void LdsShadow::write(uint32_t n, uint32_t address, uint32_t bytes, int lane, un
       written_[u] = key | mark;
     }
   }
+}
+
+void LdsShadow::writeLanes(uint32_t n, uint32_t address, uint32_t bytes, LdsConflict &conflict) {
+  const LdsOp &op = at(n);
+  uint32_t first = address >> shift_, end = (address + kLanes * bytes) >> shift_;
+  for (uint32_t u = first; u < end && !conflict.other; ++u)
+    checkWrite(op, u, int(((u << shift_) - address) / bytes), conflict);
+  std::fill(written_.begin() + first, written_.begin() + end, keyOf(n));
 }
 
 template <unsigned N>

@@ -95,30 +95,14 @@ void Watch::before(Wave &w, const Inst &i) {
 }
 
 void Watch::inspect(Wave &w, const Inst &i, bool hazards) {
-  Format format = kOpcodes[i.opcode].format;
-  if (w.gprIndex && format >= Format::VOP1 && format <= Format::VOP3P) [[unlikely]] {
-    const Facts f = moved(w, i);
+  if (w.gprIndex && canMove(i)) [[unlikely]] {
+    const Facts f = movedFacts(factsAt(i), w.gprIndex, w.s[reg::kM0] & 0xff);
     report(w, i, hazards_.inspectMoved(w.id, i, f));
     return registers(w, i, f);
   }
   if (hazards)
     report(w, i, hazards_.inspect(w.id, i));
   registers(w, i, factsAt(i));
-}
-
-/// s_set_gpr_idx: VGPR numbers have M0's index added.
-Facts Watch::moved(const Wave &w, const Inst &i) {
-  Facts f = factsAt(i);
-  unsigned add = w.s[reg::kM0] & 0xff;
-  auto move = [&](Span &s, unsigned enable) {
-    if ((w.gprIndex & enable) && s.first < kScalarCell && !s.agpr)
-      s.first = uint16_t(std::min<unsigned>(s.first + add, kScalarCell - s.count));
-  };
-  for (unsigned n = 0; n < f.reads; ++n)
-    move(f.read[n], f.read[n].source < 3 ? 1u << f.read[n].source : 0);
-  for (unsigned n = 0; n < f.writes; ++n)
-    move(f.write[n], 8);
-  return f;
 }
 
 /// Loads on their way to what the instruction touches, and what is undefined in it.

@@ -38,7 +38,6 @@ public:
 private:
   const Facts &factsAt(const Inst &i) { return program_.factsAt(i); }
   void inspect(Wave &, const Inst &, bool hazards);
-  Facts moved(const Wave &, const Inst &);
   void registers(Wave &, const Inst &, const Facts &);
   void special(Wave &, const Inst &, const Facts &);
   void pendingRegister(const Wave &, const Inst &, const Facts &, const Span &, unsigned cell,
@@ -68,6 +67,13 @@ private:
 
   // Memory.cpp
   void memoryAccess(Wave &, const Access &, const Facts &, uint64_t lanes, Pending &);
+  /// Active lanes whose bytes lie one behind the other.
+  struct Run {
+    int first = 0;                   ///< lane
+    uint64_t address = 0, bytes = 0; ///< of all of them
+  };
+  void findRuns(const Access &, uint64_t lanes);
+  std::span<const Run> runs() const { return {runs_.data(), runCount_}; }
   const Region *regionOf(uint64_t address, uint64_t bytes);
   void storedData(const Wave &, const Access &, uint64_t lanes);
   void loadUndefined(Wave &, const Access &, const Facts &, uint64_t lanes);
@@ -88,6 +94,7 @@ private:
   void scratchAccess(Wave &, const Access &, const Facts &);
   Access flatInLds(const Wave &, const Access &, uint64_t lanes) const;
   void ldsAccess(Wave &, const Access &, const Facts &, Pending &);
+  bool wholeDma(const Wave &, const Access &) const;
   bool wholeLds(const Wave &, const Access &, const Facts &, uint32_t op);
   void ldsRead(Wave &, const Access &, uint32_t op, LdsConflict &);
   void ldsWrite(Wave &, const Access &, uint32_t op, LdsConflict &);
@@ -107,7 +114,9 @@ private:
   GlobalShadow memory_;
   const Region *region_ = nullptr;      ///< the last one that an access met
   std::array<uint64_t, 4> loaded_ = {}; ///< by dword: lanes whose memory nothing has written
-  std::vector<uint8_t> scratch_;        ///< bytes nobody has written: 1
+  std::array<Run, kLanes> runs_;        ///< of the access that is looked at, in order of lanes
+  size_t runCount_ = 0;
+  std::vector<uint8_t> scratch_; ///< bytes nobody has written: 1
 };
 
 } // namespace attune::sim::strict
