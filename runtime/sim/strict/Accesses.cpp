@@ -8,6 +8,7 @@
 #include "runtime/sim/MemoryOps.h"
 #include "runtime/sim/strict/Watch.h"
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 
 namespace attune::sim::strict {
@@ -25,6 +26,24 @@ unsigned alignmentOf(const Inst &i, const Facts &f) {
   if (transposing(i) && i.memBytes == 8)
     return 8;
   return std::min<unsigned>(i.memBytes, 4);
+}
+
+/// All bits of 64 LDS addresses, and the highest.
+std::pair<uint32_t, uint32_t> bitsAndMaximum(const uint64_t *address) {
+  using Words __attribute__((vector_size(32))) = uint32_t; // upper halves, which are 0, among them
+  Words bits{}, maximum{};
+  for (int l = 0; l < kLanes; l += 4) {
+    Words words;
+    std::memcpy(&words, address + l, sizeof words);
+    bits |= words;
+    maximum = words > maximum ? words : maximum;
+  }
+  uint32_t low = 0, high = 0;
+  for (unsigned k = 0; k < 8; ++k) {
+    low |= bits[k];
+    high = std::max(high, maximum[k]);
+  }
+  return {low, high};
 }
 
 } // namespace
@@ -121,7 +140,7 @@ void Watch::ldsAccess(Wave &w, const Access &a, const Facts &f, Pending &p) {
     record.bytes = kLanes * std::max<uint32_t>(i.memBytes, 4);
   }
   uint32_t op = lds_.add(record);
-  p.ldsOp = op;
+  boards_[w.id].setLdsOp(p, op);
   if (wholeLds(w, a, f, op))
     return;
   LdsConflict met;
@@ -136,24 +155,18 @@ void Watch::ldsAccess(Wave &w, const Access &a, const Facts &f, Pending &p) {
 /// The common case: all lanes, whole aligned dwords, defined data, and nobody else was there.
 bool Watch::wholeLds(const Wave &w, const Access &a, const Facts &f, uint32_t op) {
   const Inst &i = *a.inst;
-  bool dma = i.flags & ToLds, own = false;
+  bool dma = i.flags & ToLds;
   if (a.exec != kAllLanes || i.memBytes < 4 || f.space == Space::Flat || twoParts(i))
     return false;
   const Scoreboard &s = boards_[w.id];
-  for (const Pending &p : s.pending)
-    own |= p.ldsOp && p.ldsOp != op && bool(p.inst->flags & ToLds) != dma;
+  bool own = s.anyInLds(!dma);
   if (dma)
     return wholeDma(w, a) && lds_.writeRange(op, a.ldsBase, kLanes * i.memBytes, own);
   uint64_t ldsBytes = w.group->lds.bytes;
   if (i.memBytes > ldsBytes)
     return false;
-  uint64_t low = 0, beyond = 0, last = ldsBytes - i.memBytes;
-  for (int l = 0; l < kLanes; ++l) {
-    uint64_t address = a.address[l] & 0xffffffff;
-    low |= address;
-    beyond |= last - address; // negative: past the end
-  }
-  if (low & (alignmentOf(i, f) - 1) || beyond >> 63)
+  auto [low, high] = bitsAndMaximum(a.address);
+  if (low & (alignmentOf(i, f) - 1) || high > ldsBytes - i.memBytes)
     return false;
   if (!f.store)
     return lds_.readWhole(op, a.address, i.memBytes / 4, own);

@@ -247,7 +247,9 @@ void GlobalShadow::conflicts(uint64_t last, const Meet &fn) const {
   for (uint64_t number : numbers) {
     const Page &page = *pages_.at(number);
     for (size_t n = 0; n < page.units.size(); ++n)
-      unitConflicts(page.units[n], (number << kPageShift) + (uint64_t(n) << page.shift), last, fn);
+      if (page.units[n].shared())
+        unitConflicts(page.units[n], (number << kPageShift) + (uint64_t(n) << page.shift), last,
+                      fn);
   }
 }
 

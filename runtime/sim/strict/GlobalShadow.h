@@ -105,6 +105,8 @@ private:
     uint32_t lastWrite; ///< of it, updates included
     uint32_t lastRead;  ///< of it
     uint32_t otherRead; ///< the last by another wave than lastRead's
+    /// Are there accesses of which two may race?
+    bool shared() const { return write[0] ? write[1] | read[0] | update[0] : update[0] && read[0]; }
   };
   struct Page {
     unsigned shift = kCoarsest;

@@ -32,6 +32,16 @@ public:
   HazardPaths(Program &, size_t waves, size_t maxPaths = 4096);
   /// A wave starts.
   void begin(size_t wave);
+  /// Does the wave's next instruction follow the one before, and is it known to keep all rules?
+  /// Then there is nothing more to do; else step comes next.
+  bool keeps(size_t wave, const Inst &i) {
+    Track &t = tracks_[wave];
+    if (&i != t.next || *t.known != kKeeps)
+      return false;
+    t.next = &i + 1;
+    ++t.known;
+    return true;
+  }
   /// The wave's next instruction. True: it keeps all rules; false: inspect or inspectMoved has to
   /// follow.
   bool step(size_t wave, const Inst &i) {

@@ -9,11 +9,6 @@ constexpr uint32_t kMaxOps = (1u << 27) - 1;
 /// The dwords of a lane, side by side: the host handles them with one instruction each.
 template <unsigned N> struct Row {
   using Type __attribute__((vector_size(4 * N))) = uint32_t;
-  static Type load(const uint32_t *from) {
-    Type row;
-    std::memcpy(&row, from, sizeof row);
-    return row;
-  }
 };
 } // namespace
 
@@ -168,21 +163,31 @@ void LdsShadow::writeLanes(uint32_t n, uint32_t address, uint32_t bytes, LdsConf
 template <unsigned N>
 bool LdsShadow::readLanes(const uint64_t *address, uint32_t wave, uint32_t key, bool own) {
   using Dwords = typename Row<N>::Type;
-  uint32_t *read = read_[wave].data();
-  // A write from the floor on matters unless it is the wave's own and defined.
-  const Dwords floor = Dwords{} + floor_, keys = Dwords{} + key;
-  const Dwords mask = Dwords{} + (own ? 0 : kUndefined | 15), mine = Dwords{} + (own ? 1 : wave);
-  auto hit = floor < floor;
-  for (int l = 0; l < kLanes; ++l) {
-    uint32_t u = uint32_t(address[l]) / 4;
-    Dwords w = Row<N>::load(&written_[u]);
-    hit |= (w >= floor) & ((w & mask) != mine);
-    std::memcpy(&read[u], &keys, sizeof keys);
+  const auto *written = reinterpret_cast<const char *>(written_.data());
+  auto *read = reinterpret_cast<char *>(read_[wave].data());
+  const Dwords keys = Dwords{} + key;
+  Dwords last{};
+  for (int l = 0; l < kLanes; ++l) { // an address is the offset in the tables, too
+    Dwords w;
+    std::memcpy(&w, written + uint32_t(address[l]), sizeof w);
+    last = w > last ? w : last;
+    std::memcpy(read + uint32_t(address[l]), &keys, sizeof keys);
   }
   uint32_t any = 0;
   for (unsigned k = 0; k < N; ++k)
-    any |= uint32_t(hit[k]);
-  return !any;
+    any |= uint32_t(last[k] >= floor_);
+  return !any || ownWrites<N>(address, own ? ~0u : wave);
+}
+
+/// Is what 64 lanes read either written before this epoch, or by `wave` itself and defined?
+template <unsigned N> bool LdsShadow::ownWrites(const uint64_t *address, uint32_t wave) const {
+  uint32_t hit = 0;
+  for (int l = 0; l < kLanes; ++l)
+    for (unsigned k = 0; k < N; ++k) {
+      uint32_t w = written_[uint32_t(address[l]) / 4 + k];
+      hit |= uint32_t(w >= floor_) & uint32_t((w & (kUndefined | 15)) != wave);
+    }
+  return !hit;
 }
 
 bool LdsShadow::readWhole(uint32_t n, const uint64_t *address, unsigned words, bool own) {

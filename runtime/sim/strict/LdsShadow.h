@@ -84,6 +84,7 @@ private:
 
   template <unsigned N>
   bool readLanes(const uint64_t *address, uint32_t wave, uint32_t key, bool own);
+  template <unsigned N> bool ownWrites(const uint64_t *address, uint32_t wave) const;
   template <class Fn> bool readersMatter(const LdsOp &, bool own, Fn anyIn) const;
 
   uint32_t shift_ = 2, units_ = 0, waves_ = 0;

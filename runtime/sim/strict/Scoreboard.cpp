@@ -14,7 +14,8 @@ void Scoreboard::reset(uint32_t scalars) {
     setUndefined(kScalarCell + unsigned(n), 0);
   pending.clear();
   nextId_ = 1;
-  open_[0] = open_[1] = 0;
+  for (auto *counts : {open_, ordered_, ldsOps_})
+    counts[0] = counts[1] = 0;
 }
 
 } // namespace attune::sim::strict

@@ -73,8 +73,11 @@ public:
       wait(Counter::Vm, kVmMax, done);
     if ((counters & uint8_t(Counter::Lgkm)) && open_[1] > kLgkmMax)
       wait(Counter::Lgkm, kLgkmMax, done);
-    open_[0] += counters & uint8_t(Counter::Vm) ? 1 : 0;
-    open_[1] += counters & uint8_t(Counter::Lgkm) ? 1 : 0;
+    for (unsigned which : {0u, 1u})
+      if (counters >> which & 1) { // Counter::Vm, Counter::Lgkm
+        ++open_[which];
+        ordered_[which] += ordered;
+      }
     Pending p{.id = nextId_++, .inst = &i, .exec = exec, .counters = counters, .ordered = ordered};
     if (f.writes) {
       p.first = f.write[0].first;
@@ -86,25 +89,35 @@ public:
     return pending.back();
   }
 
+  /// The access has `ldsOp` as its record in the LDS shadow.
+  void setLdsOp(Pending &p, uint32_t ldsOp) {
+    p.ldsOp = ldsOp;
+    ++ldsOps_[isDma(p)];
+  }
+  /// Is an LDS-DMA on its way, or any other access to LDS?
+  bool anyInLds(bool dma) const { return ldsOps_[dma]; }
+
   /// s_waitcnt of one counter: calls done(Pending) for what `keep` outstanding accesses prove done.
   template <class Done> void wait(Counter counter, unsigned keep, Done done) {
-    unsigned &open = open_[counter == Counter::Vm ? 0 : 1];
-    if (open <= keep)
+    unsigned which = counter == Counter::Vm ? 0 : 1;
+    if (open_[which] <= keep)
       return;
-    unsigned after = 0;
-    bool any = false;
-    for (size_t n = pending.size(); n-- > 0;) {
+    // The oldest ordered ones are done; with 0 left all are.
+    unsigned ordered = ordered_[which] > keep ? ordered_[which] - keep : 0;
+    size_t gone = pending.size(); // the first that is wholly done
+    for (size_t n = 0; n < pending.size() && (ordered || !keep); ++n) {
       Pending &p = pending[n];
-      if (!(p.counters & uint8_t(counter)))
+      if (!(p.counters & uint8_t(counter)) || (keep && !p.ordered))
         continue;
-      if (p.ordered ? after++ >= keep : keep == 0) {
-        p.counters &= uint8_t(~uint8_t(counter));
-        --open;
-      }
-      any |= !p.counters;
+      p.counters &= uint8_t(~uint8_t(counter));
+      --open_[which];
+      ordered -= p.ordered;
+      ordered_[which] -= p.ordered;
+      if (!p.counters)
+        gone = std::min(gone, n);
     }
-    if (any)
-      sweep(done);
+    if (gone < pending.size())
+      sweep(gone, done);
   }
 
   const Pending *find(uint32_t id) const {
@@ -117,9 +130,11 @@ public:
 private:
   static constexpr unsigned kVmMax = 63, kLgkmMax = 15;
 
-  template <class Done> void sweep(Done done) {
-    size_t kept = 0;
-    for (const Pending &p : pending) {
+  static bool isDma(const Pending &p) { return p.inst->flags & ToLds; }
+
+  template <class Done> void sweep(size_t kept, Done done) {
+    for (size_t n = kept; n < pending.size(); ++n) {
+      const Pending &p = pending[n];
       if (p.counters) {
         pending[kept++] = p;
         continue;
@@ -127,6 +142,8 @@ private:
       for (unsigned c = 0; c < p.count; ++c)
         if (pendingOn_[p.first + c] == p.id)
           setPending(p.first + c, 0);
+      if (p.ldsOp)
+        --ldsOps_[isDma(p)];
       done(p);
     }
     pending.resize(kept);
@@ -145,7 +162,9 @@ private:
   uint32_t pendingOn_[kCells];
   uint64_t unsettled_[kAlways + 1]; ///< the last word: all bits
   uint32_t nextId_ = 1;
-  unsigned open_[2] = {0, 0}; ///< outstanding accesses by counter: vmcnt, lgkmcnt
+  unsigned open_[2] = {0, 0};    ///< outstanding accesses by counter: vmcnt, lgkmcnt
+  unsigned ordered_[2] = {0, 0}; ///< those of them that return in order
+  unsigned ldsOps_[2] = {0, 0};  ///< outstanding accesses to LDS: by instructions, by LDS-DMA
 };
 
 } // namespace attune::sim::strict

@@ -88,19 +88,20 @@ void Watch::released(const Workgroup &) {
 }
 
 void Watch::before(Wave &w, const Inst &i) {
-  bool kept = hazards_.step(w.id, i);
-  if (boards_[w.id].settled(program_.touchAt(i)) && kept && !w.gprIndex) [[likely]]
+  if (boards_[w.id].settled(program_.touchAt(i)) && !w.gprIndex && hazards_.keeps(w.id, i))
+      [[likely]]
     return; // no register has a story, and none gets one
-  inspect(w, i, !kept);
+  inspect(w, i);
 }
 
-void Watch::inspect(Wave &w, const Inst &i, bool hazards) {
+void Watch::inspect(Wave &w, const Inst &i) {
+  bool kept = hazards_.step(w.id, i);
   if (w.gprIndex && canMove(i)) [[unlikely]] {
     const Facts f = movedFacts(factsAt(i), w.gprIndex, w.s[reg::kM0] & 0xff);
     report(w, i, hazards_.inspectMoved(w.id, i, f));
     return registers(w, i, f);
   }
-  if (hazards)
+  if (!kept)
     report(w, i, hazards_.inspect(w.id, i));
   registers(w, i, factsAt(i));
 }

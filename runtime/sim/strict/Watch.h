@@ -37,7 +37,7 @@ public:
 
 private:
   const Facts &factsAt(const Inst &i) { return program_.factsAt(i); }
-  void inspect(Wave &, const Inst &, bool hazards);
+  void inspect(Wave &, const Inst &);
   void registers(Wave &, const Inst &, const Facts &);
   void special(Wave &, const Inst &, const Facts &);
   void pendingRegister(const Wave &, const Inst &, const Facts &, const Span &, unsigned cell,
