@@ -193,6 +193,7 @@ void Builder::valu() {
     if (!vector)
       use = (lane || put) && n == 1                                         ? Use::LaneSelect
             : n == 2 && (op_.flags & Carry) && op_.run != vCndmaskB32       ? Use::CarryIn
+            : o.kind == OperandKind::Inline                                 ? Use::ZeroFlag
             : o.kind == OperandKind::Sgpr && (o.index | 1) == reg::kVcc + 1 ? Use::VccValu
                                                                             : Use::ScalarValu;
     read(o, use, n);

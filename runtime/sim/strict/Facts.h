@@ -27,6 +27,7 @@ enum class Use : uint8_t {
   Memory,      ///< address or data of a memory or LDS instruction
   ScalarValu,  ///< scalar source of a VALU instruction, lane masks too
   VccValu,     ///< the same, if it is VCC
+  ZeroFlag,    ///< VCCZ or EXECZ as a source of a VALU instruction
   CarryIn,     ///< carry of v_addc, v_subb
   ScalarVmem,  ///< of a vector memory instruction
   LaneSelect,  ///< v_readlane, v_writelane

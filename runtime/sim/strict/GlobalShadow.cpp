@@ -18,35 +18,36 @@ void GlobalShadow::begin(uint64_t workgroup) {
   workgroup_ = workgroup;
   first_ = uint32_t(ops_.size());
   ++epoch_;
-  phase_ = 1;
+  phase_ = order_ = 1;
 }
 
-uint32_t GlobalShadow::issue(const Inst *inst, size_t index, uint32_t wave, MemoryAccess access,
-                             bool coherent) {
-  uint32_t &op = opOf_[index * waves_ + wave];
-  if (op < first_ || ops_[op].epoch != epoch_ || ops_[op].phase != phase_) {
+uint32_t GlobalShadow::issue(const Inst *inst, size_t index, const MemoryOp &kind) {
+  uint32_t &op = opOf_[index * waves_ + kind.wave];
+  if (op < first_ || ops_[op].epoch != epoch_ || ops_[op].order != order_) {
     op = uint32_t(ops_.size());
-    ops_.push_back({.inst = inst,
-                    .workgroup = workgroup_,
-                    .wave = wave,
-                    .phase = phase_,
-                    .epoch = epoch_,
-                    .access = access,
-                    .coherent = coherent});
+    MemoryOp &made = ops_.emplace_back(kind);
+    made.inst = inst;
+    made.workgroup = workgroup_;
+    made.phase = phase_;
+    made.epoch = epoch_;
+    made.order = order_;
   }
   ++ops_[op].inFlight;
   return op;
 }
 
-void GlobalShadow::synchronise(bool acquire, bool release) {
+void GlobalShadow::synchronise(uint32_t op, bool acquire, bool release) {
   ++phase_;
-  if (!acquire && !release)
-    return;
-  Order &o = orders_[workgroup_];
-  if (acquire)
-    o.firstAcquire = std::min(o.firstAcquire, phase_);
+  ++order_;
+  ops_[op].acquires = acquire;
   if (release)
-    o.lastRelease = phase_;
+    orders_[workgroup_].lastRelease = order_;
+}
+
+void GlobalShadow::acquired(uint64_t workgroup) {
+  ++order_;
+  Order &o = orders_[workgroup];
+  o.firstAcquire = std::min(o.firstAcquire, order_);
 }
 
 GlobalShadow::Page &GlobalShadow::pageAt(uint64_t number) {
@@ -108,7 +109,9 @@ void GlobalShadow::checkWave(uint32_t n, const MemoryOp &op, uint64_t address,
     return;
   const MemoryOp &other = ops_[n];
   bool open = other.inFlight || other.done >= epoch_;
-  if (other.wave != op.wave && open && other.phase == phase_ && !(other.coherent && op.coherent))
+  bool paths = other.scalar != op.scalar && other.inFlight && !other.someDone; // of one wave
+  if (other.wave == op.wave ? paths
+                            : open && other.phase == phase_ && !(other.coherent && op.coherent))
     met = {&other, address, false};
 }
 
@@ -204,9 +207,10 @@ void GlobalShadow::merge(GlobalShadow &&from) {
 bool GlobalShadow::ordered(const MemoryOp &a, const MemoryOp &b) const {
   auto before = [&](const MemoryOp &first, const MemoryOp &second) {
     auto release = orders_.find(first.workgroup), acquire = orders_.find(second.workgroup);
-    return release != orders_.end() && acquire != orders_.end() &&
-           release->second.lastRelease > first.phase &&
-           acquire->second.firstAcquire <= second.phase;
+    bool done = first.access == MemoryAccess::Update || !first.inFlight;
+    uint32_t end = first.access == MemoryAccess::Update ? first.order : first.doneOrder;
+    return release != orders_.end() && acquire != orders_.end() && done &&
+           release->second.lastRelease > end && acquire->second.firstAcquire <= second.order;
   };
   return before(a, b) || before(b, a);
 }

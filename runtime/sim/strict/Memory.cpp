@@ -177,7 +177,9 @@ void Watch::followMemory(Wave &w, const Access &a, const Facts &f, uint64_t lane
   const Inst &i = *a.inst;
   MemoryAccess access = kindOf(f);
   size_t index = size_t(&i - d_.text->code.data());
-  uint32_t op = memory_.issue(&i, index, w.id, access, f.coherent);
+  uint32_t op = memory_.issue(
+      &i, index,
+      {.wave = w.id, .access = access, .scalar = f.space == Space::Scalar, .coherent = f.coherent});
   p.memoryOp = op;
   WaveConflict met;
   int lane = -1;
@@ -209,20 +211,25 @@ void Watch::followMemory(Wave &w, const Access &a, const Facts &f, uint64_t lane
   if (met.other)
     memoryConflict(w, i, met, lane);
   if (f.coherent)
-    memory_.synchronise(f.device && (f.atomic ? i.dst.kind != OperandKind::None : !f.store),
+    memory_.synchronise(op, f.device && (f.atomic ? i.dst.kind != OperandKind::None : !f.store),
                         f.device && f.store);
 }
 
 void Watch::memoryConflict(const Wave &w, const Inst &i, const WaveConflict &met, int lane) {
-  FindingKind kind = met.sameValue ? FindingKind::SameValue : FindingKind::GlobalRace;
+  bool own = met.other->wave == w.id;
+  FindingKind kind = own             ? FindingKind::MissingWait
+                     : met.sameValue ? FindingKind::SameValue
+                                     : FindingKind::GlobalRace;
   bool late = met.other->epoch < memory_.epoch();
   found_.add(kind, w, i, lane, met.other->inst, int(met.other->wave), [&](Finding &out) {
     out.subject = d_.memory->describe(met.address);
-    out.message = fmt::format("{}; {} at pc {:#x} of wave {} {}, {}",
-                              raceText(kindOf(factsAt(i)), out.subject, met.sameValue), out.other,
-                              out.otherPc, met.other->wave, verb(met.other->access),
-                              late ? "and no s_waitcnt covered that before the barrier between them"
-                                   : "with no barrier in between");
+    out.message =
+        fmt::format("{}; {} at pc {:#x} of wave {} {}, {}",
+                    raceText(kindOf(factsAt(i)), out.subject, met.sameValue), out.other,
+                    out.otherPc, met.other->wave, verb(met.other->access),
+                    own    ? "before an s_waitcnt covers that"
+                    : late ? "and no s_waitcnt covered that before the barrier between them"
+                           : "with no barrier in between");
   });
 }
 
