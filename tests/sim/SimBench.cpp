@@ -79,8 +79,10 @@ std::vector<KernelCase> kernelCases() {
     ones += fmt::format("  v_mov_b32 v{}, 0x3f803f80\n", r);
   for (unsigned r = 32; r < 48; ++r)
     ones += fmt::format("  v_mov_b32 v{}, 0\n", r);
-  std::string lds =
-      "  v_and_b32 v51, 63, v52\n  v_lshlrev_b32 v50, 4, v51\n  v_lshlrev_b32 v51, 3, v51\n"
+  ones += "  s_nop 1\n"; // a product reads what a v_mov wrote
+  std::string lds =      // a part for each wave: there is no barrier
+      "  v_and_b32 v51, 63, v52\n  v_and_b32 v53, 0xc0, v52\n  v_lshlrev_b32 v50, 4, v52\n"
+      "  v_lshlrev_b32 v51, 3, v51\n  v_lshl_add_u32 v51, v53, 4, v51\n"
       "  ds_write_b128 v50, v[0:3]\n  s_waitcnt lgkmcnt(0)\n";
   return {{"VALU", "  v_mov_b32 v20, 0\n  v_mov_b32 v21, 1.0\n", valu, "", 32, 2000 * 8},
           {"MFMA 32x32x16 bf16", ones, mfma, "  s_nop 7\n  s_nop 7\n  v_mov_b32 v20, v32\n", 8,
