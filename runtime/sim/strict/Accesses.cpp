@@ -8,6 +8,7 @@
 #include "runtime/sim/MemoryOps.h"
 #include "runtime/sim/strict/Watch.h"
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 
 namespace attune::sim::strict {
@@ -27,12 +28,22 @@ unsigned alignmentOf(const Inst &i, const Facts &f) {
   return std::min<unsigned>(i.memBytes, 4);
 }
 
-/// Lanes of a row of cells, dword by dword, in which data is undefined.
-unsigned undefinedDwords(const Cell *cell, unsigned count, int lane) {
-  unsigned bits = 0;
-  for (unsigned k = 0; k < count; ++k)
-    bits |= unsigned(cell[k].undefined >> lane & 1) << k;
-  return bits;
+/// All bits of 64 LDS addresses, and the highest.
+std::pair<uint32_t, uint32_t> bitsAndMaximum(const uint64_t *address) {
+  using Words __attribute__((vector_size(32))) = uint32_t; // upper halves, which are 0, among them
+  Words bits{}, maximum{};
+  for (int l = 0; l < kLanes; l += 4) {
+    Words words;
+    std::memcpy(&words, address + l, sizeof words);
+    bits |= words;
+    maximum = words > maximum ? words : maximum;
+  }
+  uint32_t low = 0, high = 0;
+  for (unsigned k = 0; k < 8; ++k) {
+    low |= bits[k];
+    high = std::max(high, maximum[k]);
+  }
+  return {low, high};
 }
 
 } // namespace
@@ -68,6 +79,7 @@ void Watch::issued(Wave &w, const Access &a, Counter counter) {
   }
   case Space::Scalar:
     scalarUndefined(w, a);
+    findRuns(a, 1);
     followMemory(w, a, f, 1, p);
     return;
   default:
@@ -89,7 +101,7 @@ void Watch::checkAlignment(const Wave &w, const Access &a, const Facts &f, uint6
   uint64_t low = 0;
   unsigned align = alignmentOf(i, f);
   for (int l = 0; l < kLanes; ++l)
-    low |= (lanes >> l & 1) && a.bytes[l] ? a.address[l] : 0;
+    low |= a.address[l] & -((lanes >> l & 1) & uint64_t(a.bytes[l] != 0));
   if (low & (align - 1))
     for (int l = 0; l < kLanes; ++l)
       if ((lanes >> l & 1) && a.bytes[l] && (a.address[l] & (align - 1))) {
@@ -102,18 +114,16 @@ void Watch::checkAlignment(const Wave &w, const Access &a, const Facts &f, uint6
 void Watch::scratchAccess(Wave &w, const Access &a, const Facts &f) {
   const Inst &i = *a.inst;
   checkAlignment(w, a, f, a.exec);
-  Cell *cells = boards_[w.id].cells;
-  const Operand &o = f.store ? i.src[3] : i.dst;
-  unsigned first = o.index + (o.kind == OperandKind::Agpr ? accumOffset_ : 0);
+  Scoreboard &s = boards_[w.id];
+  unsigned first = cellOf(f.store ? i.src[3] : i.dst);
   for (uint64_t left = a.exec; left; left &= left - 1) {
     int l = std::countr_zero(left);
     uint8_t *shadow = &scratch_[a.address[l] - w.group->scratch.base];
     for (unsigned b = 0; b < i.memBytes; ++b) {
-      uint64_t &undefined = cells[first + b / 4].undefined;
       if (f.store)
-        shadow[b] = undefined >> l & 1;
+        shadow[b] = s.undefined(first + b / 4) >> l & 1;
       else if (shadow[b])
-        undefined |= uint64_t(1) << l;
+        s.addUndefined(first + b / 4, uint64_t(1) << l);
     }
   }
 }
@@ -130,7 +140,7 @@ void Watch::ldsAccess(Wave &w, const Access &a, const Facts &f, Pending &p) {
     record.bytes = kLanes * std::max<uint32_t>(i.memBytes, 4);
   }
   uint32_t op = lds_.add(record);
-  p.ldsOp = op;
+  boards_[w.id].setLdsOp(p, op);
   if (wholeLds(w, a, f, op))
     return;
   LdsConflict met;
@@ -145,35 +155,30 @@ void Watch::ldsAccess(Wave &w, const Access &a, const Facts &f, Pending &p) {
 /// The common case: all lanes, whole aligned dwords, defined data, and nobody else was there.
 bool Watch::wholeLds(const Wave &w, const Access &a, const Facts &f, uint32_t op) {
   const Inst &i = *a.inst;
-  bool dma = i.flags & ToLds, own = false;
+  bool dma = i.flags & ToLds;
   if (a.exec != kAllLanes || i.memBytes < 4 || f.space == Space::Flat || twoParts(i))
     return false;
   const Scoreboard &s = boards_[w.id];
-  for (const Pending &p : s.pending)
-    own |= p.ldsOp && p.ldsOp != op && bool(p.inst->flags & ToLds) != dma;
-  uint64_t ldsBytes = w.group->lds.bytes;
+  bool own = s.anyInLds(!dma);
   if (dma)
-    return !(loaded_[0] | loaded_[1] | loaded_[2] | loaded_[3]) && a.ldsBase % 4 == 0 &&
-           uint64_t(a.ldsBase) + kLanes * i.memBytes <= ldsBytes &&
-           lds_.writeRange(op, a.ldsBase, kLanes * i.memBytes, own);
+    return wholeDma(w, a) && lds_.writeRange(op, a.ldsBase, kLanes * i.memBytes, own);
+  uint64_t ldsBytes = w.group->lds.bytes;
   if (i.memBytes > ldsBytes)
     return false;
-  uint64_t low = 0, beyond = 0, last = ldsBytes - i.memBytes;
-  for (int l = 0; l < kLanes; ++l) {
-    uint64_t address = a.address[l] & 0xffffffff;
-    low |= address;
-    beyond |= last - address; // negative: past the end
-  }
-  if (low & (alignmentOf(i, f) - 1) || beyond >> 63)
+  auto [low, high] = bitsAndMaximum(a.address);
+  if (low & (alignmentOf(i, f) - 1) || high > ldsBytes - i.memBytes)
     return false;
   if (!f.store)
     return lds_.readWhole(op, a.address, i.memBytes / 4, own);
-  const Operand &data = i.src[1];
-  const Cell *cell = &s.cells[data.index + (data.kind == OperandKind::Agpr ? accumOffset_ : 0)];
-  uint64_t undefined = 0;
-  for (unsigned c = 0; c < data.dwords; ++c)
-    undefined |= cell[c].undefined;
-  return !undefined && lds_.writeWhole(op, a.address, i.memBytes / 4, own);
+  return !s.undefined(cellOf(i.src[1]), i.src[1].dwords) &&
+         lds_.writeWhole(op, a.address, i.memBytes / 4, own);
+}
+
+/// Does an LDS-DMA of all lanes bring whole dwords, defined ones, to aligned places in LDS?
+bool Watch::wholeDma(const Wave &w, const Access &a) const {
+  return a.exec == kAllLanes && a.inst->memBytes >= 4 &&
+         !(loaded_[0] | loaded_[1] | loaded_[2] | loaded_[3]) && a.ldsBase % 4 == 0 &&
+         uint64_t(a.ldsBase) + kLanes * a.inst->memBytes <= w.group->lds.bytes;
 }
 
 /// Byte offsets of the one or two parts of a lane's LDS access.
@@ -193,8 +198,7 @@ struct Watch::LdsParts {
 void Watch::ldsRead(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
   const Inst &i = *a.inst;
   const LdsParts parts(i);
-  Cell *dst =
-      &boards_[w.id].cells[i.dst.index + (i.dst.kind == OperandKind::Agpr ? accumOffset_ : 0)];
+  Scoreboard &s = boards_[w.id];
   bool transposes = transposing(i);
   unsigned align = alignmentOf(i, factsAt(i)), words = std::max(1, i.memBytes / 4);
   int crooked = -1;
@@ -211,7 +215,7 @@ void Watch::ldsRead(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
       uint64_t lanes = transposes ? uint64_t(0xffff) << (l & 48) : uint64_t(1) << l;
       for (unsigned k = 0; undefined && k < words; ++k)
         if (transposes || (undefined >> k & 1))
-          dst[part * words + k].undefined |= lanes & a.exec;
+          s.addUndefined(cellOf(i.dst) + part * words + k, lanes & a.exec);
     }
   }
   if (crooked >= 0)
@@ -221,6 +225,8 @@ void Watch::ldsRead(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
 void Watch::ldsWrite(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
   const Inst &i = *a.inst;
   bool dma = i.flags & ToLds;
+  if (dma && wholeDma(w, a))
+    return lds_.writeLanes(op, a.ldsBase, i.memBytes, met);
   const LdsParts parts(i);
   unsigned align = dma ? 4 : alignmentOf(i, factsAt(i)),
            bytes = dma ? std::max<unsigned>(i.memBytes, 4) : i.memBytes;
@@ -239,8 +245,8 @@ void Watch::ldsWrite(Wave &w, const Access &a, uint32_t op, LdsConflict &met) {
         undefined |= unsigned(loaded_[k] >> l & 1) << k;
       if (!dma) {
         const Operand &o = i.src[kOpcodes[i.opcode].format == Format::DS ? 1 + part : 3];
-        unsigned first = o.index + (o.kind == OperandKind::Agpr ? accumOffset_ : 0);
-        undefined = undefinedDwords(&boards_[w.id].cells[first], o.dwords, l);
+        for (unsigned k = 0; k < o.dwords; ++k)
+          undefined |= unsigned(boards_[w.id].undefined(cellOf(o) + k) >> l & 1) << k;
       }
       lds_.write(op, address, bytes, l, undefined, met);
     }

@@ -40,21 +40,18 @@ uint64_t fromRow(const uint32_t *row) {
     bits |= uint64_t(row[l] & 1) << l;
   return bits;
 }
-void merge(Cell &c, uint64_t undefined, uint64_t lanes) {
-  c.undefined = (c.undefined & ~lanes) | (undefined & lanes);
-}
 
 } // namespace
 
 /// All sources are defined: so are the results.
-void Watch::define(Scoreboard &s, const Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
+void Watch::define(const Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
+  Scoreboard &s = boards_[w.id];
   if (f.flow == Flow::WriteLane)
     lanes = uint64_t(1) << (scalar32(w, i, i.src[1]) & 63);
   for (unsigned n = 0; n < f.writes; ++n) {
     uint64_t keep = f.write[n].first < kScalarCell ? ~lanes : 0;
-    Cell *cell = &s.cells[f.write[n].first];
-    for (unsigned c = 0; c < f.write[n].count; ++c)
-      cell[c].undefined &= keep;
+    for (unsigned c = f.write[n].first; c < unsigned(f.write[n].first) + f.write[n].count; ++c)
+      s.setUndefined(c, s.undefined(c) & keep);
   }
 }
 
@@ -67,14 +64,8 @@ uint64_t Watch::lanesOf(const Wave &w, const Inst &i, unsigned source, int dword
   }
   if (!isVector(o))
     return 0;
-  const Cell *cell =
-      &boards_[w.id].cells[o.index + (o.kind == OperandKind::Agpr ? accumOffset_ : 0)];
-  if (dword >= 0)
-    return cell[dword].undefined;
-  uint64_t lanes = 0;
-  for (unsigned c = 0; c < o.dwords; ++c)
-    lanes |= cell[c].undefined;
-  return lanes;
+  const Scoreboard &s = boards_[w.id];
+  return dword >= 0 ? s.undefined(cellOf(o) + unsigned(dword)) : s.undefined(cellOf(o), o.dwords);
 }
 
 /// Undefined bits of a scalar operand of up to 64 bits; of a wider one, of any pair.
@@ -82,7 +73,7 @@ uint64_t Watch::bitsOf(const Wave &w, const Operand &o) const {
   uint64_t bits = 0;
   if (o.kind == OperandKind::Sgpr)
     for (unsigned c = 0; c < o.dwords; ++c)
-      bits |= (boards_[w.id].cells[kScalarCell + o.index + c].undefined & kDword) << (c % 2 * 32);
+      bits |= (boards_[w.id].undefined(kScalarCell + o.index + c) & kDword) << (c % 2 * 32);
   return bits;
 }
 
@@ -107,11 +98,12 @@ void Watch::flow(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
   default:
     flowLanes(w, i, f, lanes);
   }
-  Cell *exec = &boards_[w.id].cells[kScalarCell + reg::kExec];
-  for (unsigned c = 0; f.writesExec && c < 2; ++c)
-    if (exec[c].undefined & kDword) {
-      undefinedUse(w, i, kScalarCell + reg::kExec + c, 0, "decides which lanes are active");
-      exec[c].undefined = 0;
+  Scoreboard &s = boards_[w.id];
+  unsigned exec = kScalarCell + reg::kExec;
+  for (unsigned c = exec; f.writesExec && c < exec + 2; ++c)
+    if (s.undefined(c) & kDword) {
+      undefinedUse(w, i, c, 0, "decides which lanes are active");
+      s.setUndefined(c, 0);
     }
 }
 
@@ -127,11 +119,11 @@ uint64_t Watch::zeroLanes(Wave &w, const Inst &i, unsigned source) {
 }
 
 void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
-  Cell *cells = boards_[w.id].cells;
-  Cell *dst = &cells[f.write[0].first];
+  Scoreboard &s = boards_[w.id];
+  unsigned dst = f.write[0].first;
   auto setScalar = [&](const Span &span, uint64_t bits) {
     for (unsigned c = 0; c < span.count; ++c)
-      cells[span.first + c].undefined = bits >> (c * 32) & kDword;
+      s.setUndefined(span.first + c, bits >> (c * 32) & kDword);
   };
   uint64_t u = 0, written = lanes;
   unsigned count = f.partial && (kOpcodes[i.opcode].flags & ReadsDst) ? 2 : 4;
@@ -157,21 +149,21 @@ void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
           half[d] |= lanesOf(
               w, i, n, isVector(i.src[n]) ? ((d && !move ? i.opSelHi : i.opSel) >> n & 1) : -1);
     for (unsigned d = 0; d < 2; ++d)
-      merge(dst[d], half[d], lanes);
+      s.setUndefined(dst + d, half[d], lanes);
     return;
   }
   case Flow::Dwords: {
     uint64_t lo = lanesOf(w, i, 0, 0), hi = lanesOf(w, i, 0, 1);
-    merge(dst[0], lo, lanes);
-    merge(dst[1], hi, lanes);
+    s.setUndefined(dst, lo, lanes);
+    s.setUndefined(dst + 1, hi, lanes);
     return;
   }
   case Flow::Carries: {
     uint64_t lo = 0;
     for (unsigned n = 0; n < 3; ++n)
       lo |= lanesOf(w, i, n, isVector(i.src[n]) ? 0 : -1);
-    merge(dst[0], lo, lanes);
-    merge(dst[1], u, lanes);
+    s.setUndefined(dst, lo, lanes);
+    s.setUndefined(dst + 1, u, lanes);
     if (f.writes > 1)
       setScalar(f.write[1], u & lanes);
     return;
@@ -192,14 +184,14 @@ void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
     return;
   }
   case Flow::WriteLane:
-    merge(dst[0], lanesOf(w, i, 0), uint64_t(1) << (scalar32(w, i, i.src[1]) & 63));
+    s.setUndefined(dst, lanesOf(w, i, 0), uint64_t(1) << (scalar32(w, i, i.src[1]) & 63));
     return;
   case Flow::Swap:
   case Flow::PermSwap16:
   case Flow::PermSwap32: {
-    Cell &other = cells[f.write[1].first];
-    toRow(dst->undefined, a);
-    toRow(other.undefined, b);
+    unsigned other = f.write[1].first;
+    toRow(s.undefined(dst), a);
+    toRow(s.undefined(other), b);
     if (f.flow == Flow::PermSwap16)
       permlane16Swap(a, b, lanes);
     else if (f.flow == Flow::PermSwap32)
@@ -208,8 +200,8 @@ void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
       for (int l = 0; l < kLanes; ++l)
         if (lanes >> l & 1)
           std::swap(a[l], b[l]);
-    dst->undefined = fromRow(a);
-    other.undefined = fromRow(b);
+    s.setUndefined(dst, fromRow(a));
+    s.setUndefined(other, fromRow(b));
     return;
   }
   case Flow::Lanes:
@@ -222,19 +214,19 @@ void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
   for (unsigned n = 0; n < f.writes; ++n)
     for (unsigned c = 0; c < f.write[n].count; ++c)
       if (f.write[n].first < kScalarCell)
-        merge(cells[f.write[n].first + c], u, written);
+        s.setUndefined(f.write[n].first + c, u, written);
       else
-        cells[f.write[n].first + c].undefined = (u & lanes) >> (c * 32) & kDword;
+        s.setUndefined(f.write[n].first + c, (u & lanes) >> (c * 32) & kDword);
 }
 
 void Watch::flowScalar(Wave &w, const Inst &i, const Facts &f) {
-  Cell *cells = boards_[w.id].cells;
+  Scoreboard &s = boards_[w.id];
   if (f.flow == Flow::Branch) {
     for (unsigned n = 0; n < f.reads; ++n)
       for (unsigned c = 0; c < f.read[n].count; ++c)
-        if (cells[f.read[n].first + c].undefined & kDword)
+        if (s.undefined(f.read[n].first + c) & kDword)
           return undefinedUse(w, i, f.read[n].first + c, 0, "decides a branch");
-    return define(boards_[w.id], w, i, f, kAllLanes);
+    return define(w, i, f, kAllLanes);
   }
   uint64_t ua = bitsOf(w, i.src[0]), ub = bitsOf(w, i.src[1]), ud = bitsOf(w, i.src[2]);
   bool wide = f.write[0].count == 2;
@@ -243,7 +235,7 @@ void Watch::flowScalar(Wave &w, const Inst &i, const Facts &f) {
   std::string_view m = kOpcodes[i.opcode].mnemonic;
   bool sccIn = false;
   for (unsigned n = 0; n < f.reads; ++n)
-    sccIn |= f.read[n].first == kSccCell && cells[kSccCell].undefined;
+    sccIn |= f.read[n].first == kSccCell && s.undefined(kSccCell);
   uint64_t u = ua | ub | ud || sccIn ? ~uint64_t(0) : 0, value = 0;
   if (f.flow == Flow::BitAnd) {
     if (m.starts_with("s_andn2"))
@@ -265,18 +257,17 @@ void Watch::flowScalar(Wave &w, const Inst &i, const Facts &f) {
     for (unsigned c = 0; c < f.write[n].count; ++c) {
       unsigned cell = f.write[n].first + c;
       if (cell == kSccCell) // a defined 1 in the result already says "not zero"
-        cells[cell].undefined = u && !(value & ~u) ? kDword : 0;
+        s.setUndefined(cell, u && !(value & ~u) ? kDword : 0);
       else if (f.flow == Flow::SaveExec && n == 0 && m.find("wrexec") == m.npos)
-        cells[cell].undefined = 0; // the old EXEC
+        s.setUndefined(cell, 0); // the old EXEC
       else
-        cells[cell].undefined = u >> (c % 2 * 32) & kDword;
+        s.setUndefined(cell, u >> (c % 2 * 32) & kDword);
     }
 }
 
 /// D(row, column) depends on row `row` of A and column `column` of B. Lane l holds row or column l
 /// % M.
 void Watch::flowMatrix(Wave &w, const Inst &i, const Facts &f) {
-  Cell *cells = boards_[w.id].cells;
   std::string_view m = kOpcodes[i.opcode].mnemonic;
   bool sparse = m.starts_with("v_smfmac");
   unsigned size = f.write[0].count == 16 ? 32 : 16;
@@ -303,7 +294,7 @@ void Watch::flowMatrix(Wave &w, const Inst &i, const Facts &f) {
     for (unsigned g = 0; g < 64 / size; ++g)
       if (a >> (8 * (r / 4) + 4 * g + r % 4) & 1)
         u |= ((uint64_t(1) << size) - 1) << (g * size);
-    cells[f.write[0].first + r].undefined = known ? u : (a | b | c[r] ? kAllLanes : 0);
+    boards_[w.id].setUndefined(f.write[0].first + r, known ? u : (a | b | c[r] ? kAllLanes : 0));
   }
 }
 
@@ -317,12 +308,12 @@ void Watch::flowMemory(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
     if (vector && span.source != 0)
       continue; // data
     for (unsigned c = 0; c < span.count; ++c)
-      if (uint64_t bits = s.cells[span.first + c].undefined & (vector ? lanes : kDword)) {
+      if (uint64_t bits = s.undefined(span.first + c) & (vector ? lanes : kDword)) {
         undefinedUse(w, i, span.first + c, vector ? bits : 0, "is an address");
         break;
       }
   }
-  define(s, w, i, f, lanes);
+  define(w, i, f, lanes);
 }
 
 /// ds_bpermute, ds_permute and ds_swizzle: the data's bits move with the data.
@@ -338,8 +329,7 @@ void Watch::flowExchange(Wave &w, const Inst &i, uint64_t lanes) {
   else
     dsPermute(w.row(i.src[0]), data, uint16_t(i.offset), lanes, out);
   uint64_t u = fromRow(out) | (swizzle ? 0 : lanesOf(w, i, 0));
-  merge(boards_[w.id].cells[i.dst.index + (i.dst.kind == OperandKind::Agpr ? accumOffset_ : 0)], u,
-        lanes);
+  boards_[w.id].setUndefined(cellOf(i.dst), u, lanes);
 }
 
 void Watch::undefinedUse(const Wave &w, const Inst &i, unsigned cell, uint64_t lanes,

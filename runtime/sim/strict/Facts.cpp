@@ -193,6 +193,7 @@ void Builder::valu() {
     if (!vector)
       use = (lane || put) && n == 1                                         ? Use::LaneSelect
             : n == 2 && (op_.flags & Carry) && op_.run != vCndmaskB32       ? Use::CarryIn
+            : o.kind == OperandKind::Inline                                 ? Use::ZeroFlag
             : o.kind == OperandKind::Sgpr && (o.index | 1) == reg::kVcc + 1 ? Use::VccValu
                                                                             : Use::ScalarValu;
     read(o, use, n);
@@ -378,6 +379,24 @@ Facts factsOf(const Inst &i, uint32_t accumOffset) {
     return none;
   }
   return Builder(i, accumOffset).run();
+}
+
+bool canMove(const Inst &i) {
+  Format format = kOpcodes[i.opcode].format;
+  return format >= Format::VOP1 && format <= Format::VOP3P;
+}
+
+Facts movedFacts(const Facts &facts, uint32_t enabled, uint32_t index) {
+  Facts f = facts;
+  auto move = [&](Span &s, unsigned bit) {
+    if ((enabled & bit) && s.first < kScalarCell && !s.agpr)
+      s.first = uint16_t(std::min<unsigned>(s.first + index, kScalarCell - s.count));
+  };
+  for (unsigned n = 0; n < f.reads; ++n)
+    move(f.read[n], f.read[n].source < 3 ? 1u << f.read[n].source : 0);
+  for (unsigned n = 0; n < f.writes; ++n)
+    move(f.write[n], 8);
+  return f;
 }
 
 std::string cellName(unsigned cell, bool agpr, uint32_t accumOffset) {

@@ -27,6 +27,7 @@ enum class Use : uint8_t {
   Memory,      ///< address or data of a memory or LDS instruction
   ScalarValu,  ///< scalar source of a VALU instruction, lane masks too
   VccValu,     ///< the same, if it is VCC
+  ZeroFlag,    ///< VCCZ or EXECZ as a source of a VALU instruction
   CarryIn,     ///< carry of v_addc, v_subb
   ScalarVmem,  ///< of a vector memory instruction
   LaneSelect,  ///< v_readlane, v_writelane
@@ -131,6 +132,11 @@ struct Facts {
 };
 
 Facts factsOf(const Inst &, uint32_t accumOffset);
+/// The same under s_set_gpr_idx: M0's index is added to the VGPR numbers that `enabled` (Wave's
+/// gprIndex) names.
+Facts movedFacts(const Facts &, uint32_t enabled, uint32_t index);
+/// Does s_set_gpr_idx move this one's registers?
+bool canMove(const Inst &);
 
 /// "v12", "a3", "s4", "vcc_hi", "scc".
 std::string cellName(unsigned cell, bool agpr, uint32_t accumOffset);

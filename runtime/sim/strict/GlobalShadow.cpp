@@ -18,35 +18,36 @@ void GlobalShadow::begin(uint64_t workgroup) {
   workgroup_ = workgroup;
   first_ = uint32_t(ops_.size());
   ++epoch_;
-  phase_ = 1;
+  phase_ = order_ = 1;
 }
 
-uint32_t GlobalShadow::issue(const Inst *inst, size_t index, uint32_t wave, MemoryAccess access,
-                             bool coherent) {
-  uint32_t &op = opOf_[index * waves_ + wave];
-  if (op < first_ || ops_[op].epoch != epoch_ || ops_[op].phase != phase_) {
+uint32_t GlobalShadow::issue(const Inst *inst, size_t index, const MemoryOp &kind) {
+  uint32_t &op = opOf_[index * waves_ + kind.wave];
+  if (op < first_ || ops_[op].epoch != epoch_ || ops_[op].order != order_) {
     op = uint32_t(ops_.size());
-    ops_.push_back({.inst = inst,
-                    .workgroup = workgroup_,
-                    .wave = wave,
-                    .phase = phase_,
-                    .epoch = epoch_,
-                    .access = access,
-                    .coherent = coherent});
+    MemoryOp &made = ops_.emplace_back(kind);
+    made.inst = inst;
+    made.workgroup = workgroup_;
+    made.phase = phase_;
+    made.epoch = epoch_;
+    made.order = order_;
   }
   ++ops_[op].inFlight;
   return op;
 }
 
-void GlobalShadow::synchronise(bool acquire, bool release) {
+void GlobalShadow::synchronise(uint32_t op, bool acquire, bool release) {
   ++phase_;
-  if (!acquire && !release)
-    return;
-  Order &o = orders_[workgroup_];
-  if (acquire)
-    o.firstAcquire = std::min(o.firstAcquire, phase_);
+  ++order_;
+  ops_[op].acquires = acquire;
   if (release)
-    o.lastRelease = phase_;
+    orders_[workgroup_].lastRelease = order_;
+}
+
+void GlobalShadow::acquired(uint64_t workgroup) {
+  ++order_;
+  Order &o = orders_[workgroup];
+  o.firstAcquire = std::min(o.firstAcquire, order_);
 }
 
 GlobalShadow::Page &GlobalShadow::pageAt(uint64_t number) {
@@ -60,7 +61,7 @@ GlobalShadow::Page &GlobalShadow::pageAt(uint64_t number) {
   return *r.page;
 }
 
-/// A write's value goes along: a unit of 16 bytes has none, one of 4 has its bytes.
+/// A write's value goes along: a unit of 16 bytes or more has none, one of 4 has its bytes.
 void GlobalShadow::split(Page &page, unsigned shift) {
   std::vector<Unit> fine(size_t(1) << (kPageShift - shift));
   for (size_t n = 0; n < fine.size(); ++n) {
@@ -81,7 +82,7 @@ template <class Fn>
 void GlobalShadow::forUnits(uint64_t address, uint32_t bytes, unsigned coarsest, bool changes,
                             Fn fn) {
   uint64_t low = address | bytes, end = address + bytes;
-  unsigned shift = low & 3 ? 0 : low & 15 ? 2 : 4;
+  unsigned shift = low & 3 ? 0 : low & 15 ? 2 : low & 63 ? 4 : kCoarsest;
   shift = std::min(shift, coarsest);
   while (address < end) {
     Page &page = pageAt(address >> kPageShift);
@@ -108,13 +109,15 @@ void GlobalShadow::checkWave(uint32_t n, const MemoryOp &op, uint64_t address,
     return;
   const MemoryOp &other = ops_[n];
   bool open = other.inFlight || other.done >= epoch_;
-  if (other.wave != op.wave && open && other.phase == phase_ && !(other.coherent && op.coherent))
+  bool paths = other.scalar != op.scalar && other.inFlight && !other.someDone; // of one wave
+  if (other.wave == op.wave ? paths
+                            : open && other.phase == phase_ && !(other.coherent && op.coherent))
     met = {&other, address, false};
 }
 
 void GlobalShadow::read(uint32_t n, uint64_t address, uint32_t bytes, WaveConflict &met) {
   const MemoryOp &op = ops_[n];
-  forUnits(address, bytes, 4, false, [&](Unit &u, uint64_t at, uint32_t) {
+  forUnits(address, bytes, kCoarsest, false, [&](Unit &u, uint64_t at, uint32_t) {
     checkWave(u.lastWrite, op, at, met);
     if (u.lastRead == n)
       return;
@@ -204,9 +207,10 @@ void GlobalShadow::merge(GlobalShadow &&from) {
 bool GlobalShadow::ordered(const MemoryOp &a, const MemoryOp &b) const {
   auto before = [&](const MemoryOp &first, const MemoryOp &second) {
     auto release = orders_.find(first.workgroup), acquire = orders_.find(second.workgroup);
-    return release != orders_.end() && acquire != orders_.end() &&
-           release->second.lastRelease > first.phase &&
-           acquire->second.firstAcquire <= second.phase;
+    bool done = first.access == MemoryAccess::Update || !first.inFlight;
+    uint32_t end = first.access == MemoryAccess::Update ? first.order : first.doneOrder;
+    return release != orders_.end() && acquire != orders_.end() && done &&
+           release->second.lastRelease > end && acquire->second.firstAcquire <= second.order;
   };
   return before(a, b) || before(b, a);
 }
@@ -247,7 +251,9 @@ void GlobalShadow::conflicts(uint64_t last, const Meet &fn) const {
   for (uint64_t number : numbers) {
     const Page &page = *pages_.at(number);
     for (size_t n = 0; n < page.units.size(); ++n)
-      unitConflicts(page.units[n], (number << kPageShift) + (uint64_t(n) << page.shift), last, fn);
+      if (page.units[n].shared())
+        unitConflicts(page.units[n], (number << kPageShift) + (uint64_t(n) << page.shift), last,
+                      fn);
   }
 }
 

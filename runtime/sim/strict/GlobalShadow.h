@@ -8,15 +8,16 @@
 //
 // Atomics can order plain accesses: a workgroup that has published something by an atomic (or a
 // store with sc1), another that has read something by one. Which of them saw which is not followed;
-// an access before its workgroup's last release and one behind the other's first acquire count as
-// ordered.
+// an access that an s_waitcnt covered before its workgroup's last release and one that was issued
+// behind the s_waitcnt of the other's first acquire count as ordered.
 //
 // Between the waves of a workgroup barriers order, as in LDS: an access lives until the s_waitcnt
 // that covers it, and accesses of two waves to a byte race if no barrier lies between the one's end
-// and the other's issue.
+// and the other's issue. Within a wave vector memory is in order, and so is scalar memory; between
+// the two only an s_waitcnt orders.
 //
-// The shadow is made of 4 KiB pages, each with a unit for 16 bytes while nobody writes there or
-// reads less, then 4, then 1.
+// The shadow is made of 4 KiB pages, each with a unit for 64 bytes while nobody writes there or
+// reads less, then 16, 4, 1.
 #pragma once
 #include "runtime/sim/strict/Scoreboard.h"
 #include <array>
@@ -36,9 +37,13 @@ struct MemoryOp {
   const Inst *inst = nullptr;
   uint64_t workgroup = 0;
   uint32_t wave = 0;
-  uint32_t phase = 0, epoch = 0; ///< atomics and barriers of the workgroup before it
+  uint32_t phase = 0, epoch = 0;     ///< atomics and barriers of the workgroup before it
+  uint32_t order = 0, doneOrder = 0; ///< at its issue, and when all of it was done
   uint32_t inFlight = 0, done = 0;
   MemoryAccess access = MemoryAccess::Read;
+  bool scalar = false;   ///< by the scalar unit
+  bool someDone = false; ///< not all of it can still be in flight
+  bool acquires = false; ///< what is issued when it is done may be ordered behind other workgroups
   bool coherent = false; ///< atomic towards the workgroup: sc0, sc1 or an atomic
 };
 
@@ -70,15 +75,20 @@ public:
   void released() { ++epoch_; }
   uint32_t epoch() const { return epoch_; }
   /// The record of an access that `inst`, number `index` of the text, issues now.
-  uint32_t issue(const Inst *inst, size_t index, uint32_t wave, MemoryAccess, bool coherent);
+  uint32_t issue(const Inst *inst, size_t index, const MemoryOp &kind);
   void done(uint32_t op) {
     MemoryOp &o = ops_[op];
-    if (--o.inFlight == 0)
+    o.someDone = true;
+    if (--o.inFlight == 0) {
       o.done = epoch_;
+      o.doneOrder = order_;
+    }
+    if (o.acquires)
+      acquired(o.workgroup);
   }
-  /// What the workgroup does from here on may be ordered behind other workgroups (acquire), what it
-  /// did before them (release).
-  void synchronise(bool acquire, bool release);
+  /// Access `op` may order others: behind other workgroups when it is done (acquire), before them
+  /// what is done by now (release).
+  void synchronise(uint32_t op, bool acquire, bool release);
 
   /// One lane's bytes. The first conflict between waves is left in `met`.
   void read(uint32_t op, uint64_t address, uint32_t bytes, WaveConflict &met);
@@ -94,25 +104,30 @@ public:
 
 private:
   static constexpr unsigned kPageShift = 12;
-  /// The lowest two workgroups of each kind of access; 0: none.
+  static constexpr unsigned kCoarsest = 6;
+  /// The lowest two workgroups of each kind of access; 0: none. (No initialisers: a page of zeroes
+  /// is made at once.)
   struct Unit {
-    uint32_t read[2] = {}, write[2] = {}, update[2] = {};
-    uint32_t value = 0;     ///< the first that write[0]'s workgroup wrote
-    bool differs = false;   ///< the first that write[1]'s wrote is another
-    uint32_t lastValue = 0; ///< of the workgroup that runs
-    uint32_t lastWrite = 0; ///< of it, updates included
-    uint32_t lastRead = 0;  ///< of it
-    uint32_t otherRead = 0; ///< the last by another wave than lastRead's
+    uint32_t read[2], write[2], update[2];
+    uint32_t value;     ///< the first that write[0]'s workgroup wrote
+    bool differs;       ///< the first that write[1]'s wrote is another
+    uint32_t lastValue; ///< of the workgroup that runs
+    uint32_t lastWrite; ///< of it, updates included
+    uint32_t lastRead;  ///< of it
+    uint32_t otherRead; ///< the last by another wave than lastRead's
+    /// Are there accesses of which two may race?
+    bool shared() const { return write[0] ? write[1] | read[0] | update[0] : update[0] && read[0]; }
   };
   struct Page {
-    unsigned shift = 4;
+    unsigned shift = kCoarsest;
     bool changed = false; ///< written or updated
-    std::vector<Unit> units = std::vector<Unit>(size_t(1) << (kPageShift - 4));
+    std::vector<Unit> units = std::vector<Unit>(size_t(1) << (kPageShift - kCoarsest));
   };
   struct Order {
     uint32_t firstAcquire = ~0u, lastRelease = 0;
   };
 
+  void acquired(uint64_t workgroup);
   Page &pageAt(uint64_t number);
   static void split(Page &, unsigned shift);
   template <class Fn>
@@ -136,6 +151,7 @@ private:
   uint64_t workgroup_ = 0;
   uint32_t waves_ = 0, first_ = 1; ///< first record of the workgroup that runs
   uint32_t epoch_ = 1, phase_ = 1;
+  uint32_t order_ = 1; ///< atomics of the workgroup, and acquires that are done
 };
 
 } // namespace attune::sim::strict

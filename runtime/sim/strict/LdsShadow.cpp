@@ -9,11 +9,6 @@ constexpr uint32_t kMaxOps = (1u << 27) - 1;
 /// The dwords of a lane, side by side: the host handles them with one instruction each.
 template <unsigned N> struct Row {
   using Type __attribute__((vector_size(4 * N))) = uint32_t;
-  static Type load(const uint32_t *from) {
-    Type row;
-    std::memcpy(&row, from, sizeof row);
-    return row;
-  }
 };
 } // namespace
 
@@ -98,11 +93,22 @@ void LdsShadow::check(uint32_t key, const LdsOp &op, uint32_t unit, int lane,
     conflict = {&other, unit << shift_, lane, same};
 }
 
-void LdsShadow::checkAll(const Table &table, const LdsOp &op, uint32_t unit, int lane,
-                         LdsConflict &conflict) const {
-  for (const auto &ofWave : table)
+void LdsShadow::checkAtomics(const LdsOp &op, uint32_t unit, int lane,
+                             LdsConflict &conflict) const {
+  for (const auto &ofWave : updated_)
     if (ofWave[unit] >= floor_)
       check(ofWave[unit], op, unit, lane, conflict);
+}
+
+/// Whom a write or an atomic meets in a unit.
+void LdsShadow::checkWrite(const LdsOp &op, uint32_t unit, int lane, LdsConflict &conflict) const {
+  if (uint32_t by = written_[unit] & ~kUndefined; by >= floor_)
+    check(by, op, unit, lane, conflict);
+  for (uint32_t w = 0; w < waves_; ++w)
+    if (lastRead_[w] >= floor_ && read_[w][unit] >= floor_)
+      check(read_[w][unit], op, unit, lane, conflict);
+  if (op.access != LdsAccess::Atomic && atomics_)
+    checkAtomics(op, unit, lane, conflict);
 }
 
 unsigned LdsShadow::read(uint32_t n, uint32_t address, uint32_t bytes, int lane,
@@ -121,7 +127,7 @@ unsigned LdsShadow::read(uint32_t n, uint32_t address, uint32_t bytes, int lane,
         check(by, op, u, lane, conflict);
     }
     if (atomics_)
-      checkAll(updated_, op, u, lane, conflict);
+      checkAtomics(op, u, lane, conflict);
     read_[op.wave][u] = key;
   }
   return undefined;
@@ -134,11 +140,8 @@ void LdsShadow::write(uint32_t n, uint32_t address, uint32_t bytes, int lane, un
   uint32_t key = keyOf(n), first = address >> shift_;
   uint32_t last = std::min((address + bytes - 1) >> shift_, units_ - 1);
   for (uint32_t u = first; u <= last; ++u) {
-    if (uint32_t by = written_[u] & ~kUndefined; by >= floor_)
-      check(by, op, u, lane, conflict);
-    checkAll(read_, op, u, lane, conflict);
-    if (!atomic && atomics_)
-      checkAll(updated_, op, u, lane, conflict);
+    if (!conflict.other)
+      checkWrite(op, u, lane, conflict);
     uint32_t mark = undefined >> (((u << shift_) - address) / 4 & 3) & 1 ? kUndefined : 0;
     if (atomic) {
       updated_[op.wave][u] = key;
@@ -149,24 +152,42 @@ void LdsShadow::write(uint32_t n, uint32_t address, uint32_t bytes, int lane, un
   }
 }
 
+void LdsShadow::writeLanes(uint32_t n, uint32_t address, uint32_t bytes, LdsConflict &conflict) {
+  const LdsOp &op = at(n);
+  uint32_t first = address >> shift_, end = (address + kLanes * bytes) >> shift_;
+  for (uint32_t u = first; u < end && !conflict.other; ++u)
+    checkWrite(op, u, int(((u << shift_) - address) / bytes), conflict);
+  std::fill(written_.begin() + first, written_.begin() + end, keyOf(n));
+}
+
 template <unsigned N>
 bool LdsShadow::readLanes(const uint64_t *address, uint32_t wave, uint32_t key, bool own) {
   using Dwords = typename Row<N>::Type;
-  uint32_t *read = read_[wave].data();
-  // A write from the floor on matters unless it is the wave's own and defined.
-  const Dwords floor = Dwords{} + floor_, keys = Dwords{} + key;
-  const Dwords mask = Dwords{} + (own ? 0 : kUndefined | 15), mine = Dwords{} + (own ? 1 : wave);
-  auto hit = floor < floor;
-  for (int l = 0; l < kLanes; ++l) {
-    uint32_t u = uint32_t(address[l]) / 4;
-    Dwords w = Row<N>::load(&written_[u]);
-    hit |= (w >= floor) & ((w & mask) != mine);
-    std::memcpy(&read[u], &keys, sizeof keys);
+  const auto *written = reinterpret_cast<const char *>(written_.data());
+  auto *read = reinterpret_cast<char *>(read_[wave].data());
+  const Dwords keys = Dwords{} + key;
+  Dwords last{};
+  for (int l = 0; l < kLanes; ++l) { // an address is the offset in the tables, too
+    Dwords w;
+    std::memcpy(&w, written + uint32_t(address[l]), sizeof w);
+    last = w > last ? w : last;
+    std::memcpy(read + uint32_t(address[l]), &keys, sizeof keys);
   }
   uint32_t any = 0;
   for (unsigned k = 0; k < N; ++k)
-    any |= uint32_t(hit[k]);
-  return !any;
+    any |= uint32_t(last[k] >= floor_);
+  return !any || ownWrites<N>(address, own ? ~0u : wave);
+}
+
+/// Is what 64 lanes read either written before this epoch, or by `wave` itself and defined?
+template <unsigned N> bool LdsShadow::ownWrites(const uint64_t *address, uint32_t wave) const {
+  uint32_t hit = 0;
+  for (int l = 0; l < kLanes; ++l)
+    for (unsigned k = 0; k < N; ++k) {
+      uint32_t w = written_[uint32_t(address[l]) / 4 + k];
+      hit |= uint32_t(w >= floor_) & uint32_t((w & (kUndefined | 15)) != wave);
+    }
+  return !hit;
 }
 
 bool LdsShadow::readWhole(uint32_t n, const uint64_t *address, unsigned words, bool own) {

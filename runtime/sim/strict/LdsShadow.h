@@ -61,6 +61,9 @@ public:
   void write(uint32_t op, uint32_t address, uint32_t bytes, int lane, unsigned undefined,
              LdsConflict &conflict);
 
+  /// A write by all 64 lanes of `bytes` each, side by side from `address` on, all of it defined.
+  void writeLanes(uint32_t op, uint32_t address, uint32_t bytes, LdsConflict &conflict);
+
   /// All 64 lanes access `words` whole dwords each, defined ones if they write. False, and nothing
   /// done, if some lane needs a closer look. `own`: the wave's own accesses matter too, because
   /// some by the other path (LDS-DMA or not) are still on their way.
@@ -75,11 +78,13 @@ private:
   uint32_t keyOf(uint32_t op) const { return op << 4 | at(op).wave; }
   void check(uint32_t key, const LdsOp &op, uint32_t unit, int lane, LdsConflict &conflict) const;
   using Table = std::vector<std::vector<uint32_t>>; ///< per wave and unit
-  void checkAll(const Table &, const LdsOp &, uint32_t unit, int lane, LdsConflict &) const;
+  void checkAtomics(const LdsOp &, uint32_t unit, int lane, LdsConflict &) const;
+  void checkWrite(const LdsOp &, uint32_t unit, int lane, LdsConflict &) const;
   void forget();
 
   template <unsigned N>
   bool readLanes(const uint64_t *address, uint32_t wave, uint32_t key, bool own);
+  template <unsigned N> bool ownWrites(const uint64_t *address, uint32_t wave) const;
   template <class Fn> bool readersMatter(const LdsOp &, bool own, Fn anyIn) const;
 
   uint32_t shift_ = 2, units_ = 0, waves_ = 0;

@@ -7,25 +7,21 @@
 #include "runtime/sim/strict/Watch.h"
 #include <atomic>
 #include <bit>
+#include <cstring>
 #include <fmt/format.h>
 
 namespace attune::sim::strict {
 namespace {
 
-/// Calls fn(first lane, address, bytes of all) for each run of active lanes whose bytes lie one
-/// behind the other, in order of lanes.
-template <class Fn> void forRuns(const Access &a, uint64_t lanes, Fn fn) {
-  while (lanes) {
-    int first = std::countr_zero(lanes), l = first;
-    uint64_t address = a.address[first], end = address;
-    do {
-      end += a.bytes[l];
-      lanes &= lanes - 1;
-      ++l;
-    } while (l < kLanes && (lanes >> l & 1) && a.bytes[l] && a.address[l] == end);
-    if (end != address)
-      fn(first, address, end - address);
+/// Bit n for each byte of `flags`, which is 0 or 1.
+uint64_t maskOf(const uint8_t *flags) {
+  uint64_t mask = 0;
+  for (int l = 0; l < kLanes; l += 8) {
+    uint64_t eight;
+    std::memcpy(&eight, flags + l, 8);
+    mask |= (eight * 0x0102040810204080 >> 56) << l;
   }
+  return mask;
 }
 
 /// Bytes of [address, address + bytes) that are undefined, at most 64 of them, as bits.
@@ -58,6 +54,23 @@ MemoryAccess kindOf(const Facts &f) {
 
 } // namespace
 
+void Watch::findRuns(const Access &a, uint64_t lanes) {
+  runCount_ = 0;
+  uint64_t joined = 0; // to the lane before
+  if (lanes & (lanes - 1)) {
+    uint8_t flags[kLanes] = {};
+    for (int l = 1; l < kLanes; ++l)
+      flags[l] = (a.address[l] == a.address[l - 1] + a.bytes[l - 1]) & (a.bytes[l] != 0);
+    joined = maskOf(flags) & lanes & lanes << 1;
+  }
+  for (uint64_t starts = lanes & ~joined; starts; starts &= starts - 1) {
+    int first = std::countr_zero(starts), last = first + std::countr_one(joined >> first >> 1);
+    uint64_t address = a.address[first], end = a.address[last] + a.bytes[last];
+    if (end != address)
+      runs_[runCount_++] = {first, address, end - address};
+  }
+}
+
 const Region *Watch::regionOf(uint64_t address, uint64_t bytes) {
   if (!region_ || !region_->contains(address, bytes))
     region_ = d_.memory->find(address, bytes);
@@ -66,6 +79,7 @@ const Region *Watch::regionOf(uint64_t address, uint64_t bytes) {
 
 void Watch::memoryAccess(Wave &w, const Access &a, const Facts &f, uint64_t lanes, Pending &p) {
   checkAlignment(w, a, f, lanes);
+  findRuns(a, lanes);
   if (f.store)
     storedData(w, a, lanes);
   loaded_ = {};
@@ -80,9 +94,9 @@ void Watch::memoryAccess(Wave &w, const Access &a, const Facts &f, uint64_t lane
 void Watch::storedData(const Wave &w, const Access &a, uint64_t lanes) {
   const Inst &i = *a.inst;
   const Operand &data = i.src[3];
-  unsigned first = data.index + (data.kind == OperandKind::Agpr ? accumOffset_ : 0);
+  unsigned first = cellOf(data);
   for (unsigned c = 0; c < data.dwords; ++c) {
-    uint64_t bits = boards_[w.id].cells[first + c].undefined & lanes;
+    uint64_t bits = boards_[w.id].undefined(first + c) & lanes;
     for (uint64_t left = bits; left; left &= left - 1)
       if (int l = std::countr_zero(left); a.bytes[l] <= 4 * c)
         bits &= ~(uint64_t(1) << l); // out of a buffer's range: not stored
@@ -98,14 +112,14 @@ void Watch::storedData(const Wave &w, const Access &a, uint64_t lanes) {
 void Watch::loadUndefined(Wave &w, const Access &a, const Facts &f, uint64_t lanes) {
   const Inst &i = *a.inst;
   uint64_t any = 0, suspects = 0;
-  forRuns(a, lanes, [&](int first, uint64_t address, uint64_t bytes) {
+  for (auto [first, address, bytes] : runs()) {
     const Region *r = regionOf(address, bytes);
     bool defined = r && r->defined;
     for (uint64_t n = 0; defined && n < bytes; n += 64)
       defined = !undefinedBytes(*r, address + n, unsigned(std::min<uint64_t>(bytes - n, 64)));
     if (!defined)
       suspects |= ~uint64_t(0) << first;
-  });
+  }
   for (uint64_t left = lanes & suspects; left; left &= left - 1) {
     int l = std::countr_zero(left);
     unsigned bytes = a.bytes[l];
@@ -133,10 +147,8 @@ void Watch::loadUndefined(Wave &w, const Access &a, const Facts &f, uint64_t lan
   }
   if (i.dst.kind == OperandKind::None || f.partial)
     return;
-  Cell *dst =
-      &boards_[w.id].cells[i.dst.index + (i.dst.kind == OperandKind::Agpr ? accumOffset_ : 0)];
   for (unsigned k = 0; k < i.dst.dwords; ++k)
-    dst[k].undefined |= loaded_[k];
+    boards_[w.id].addUndefined(cellOf(i.dst) + k, loaded_[k]);
 }
 
 void Watch::scalarUndefined(Wave &w, const Access &a) {
@@ -146,10 +158,10 @@ void Watch::scalarUndefined(Wave &w, const Access &a) {
   if (!r || !r->defined)
     return;
   uint64_t undefined = undefinedBytes(*r, a.address[0], bytes);
-  Cell *dst = &boards_[w.id].cells[kScalarCell + i.dst.index];
+  unsigned dst = kScalarCell + i.dst.index;
   for (unsigned k = 0; k < i.dst.dwords && 4 * k + 4 <= bytes; ++k)
     if ((undefined >> (4 * k) & 15) == 15)
-      dst[k].undefined = 0xffffffff;
+      boards_[w.id].setUndefined(dst + k, 0xffffffff);
 }
 
 void Watch::defineStored(const Access &a, uint64_t lanes) {
@@ -165,19 +177,22 @@ void Watch::followMemory(Wave &w, const Access &a, const Facts &f, uint64_t lane
   const Inst &i = *a.inst;
   MemoryAccess access = kindOf(f);
   size_t index = size_t(&i - d_.text->code.data());
-  uint32_t op = memory_.issue(&i, index, w.id, access, f.coherent);
+  uint32_t op = memory_.issue(
+      &i, index,
+      {.wave = w.id, .access = access, .scalar = f.space == Space::Scalar, .coherent = f.coherent});
   p.memoryOp = op;
   WaveConflict met;
   int lane = -1;
-  if (access == MemoryAccess::Read)
-    forRuns(a, lanes, [&](int first, uint64_t address, uint64_t bytes) {
-      if (!regionOf(address, bytes))
-        return; // some lane is outside every buffer: a fault when it completes
-      memory_.read(op, address, uint32_t(bytes), met);
-      if (met.other && lane < 0)
-        for (lane = first; a.address[lane] + a.bytes[lane] <= met.address;)
-          ++lane;
-    });
+  for (auto [first, address, bytes] : runs()) {
+    if (access != MemoryAccess::Read)
+      break;
+    if (!regionOf(address, bytes))
+      continue; // some lane is outside every buffer: a fault when it completes
+    memory_.read(op, address, uint32_t(bytes), met);
+    if (met.other && lane < 0)
+      for (lane = first; a.address[lane] + a.bytes[lane] <= met.address;)
+        ++lane;
+  }
   for (; access != MemoryAccess::Read && lanes; lanes &= lanes - 1) {
     int l = std::countr_zero(lanes);
     unsigned bytes = a.bytes[l];
@@ -196,20 +211,25 @@ void Watch::followMemory(Wave &w, const Access &a, const Facts &f, uint64_t lane
   if (met.other)
     memoryConflict(w, i, met, lane);
   if (f.coherent)
-    memory_.synchronise(f.device && (f.atomic ? i.dst.kind != OperandKind::None : !f.store),
+    memory_.synchronise(op, f.device && (f.atomic ? i.dst.kind != OperandKind::None : !f.store),
                         f.device && f.store);
 }
 
 void Watch::memoryConflict(const Wave &w, const Inst &i, const WaveConflict &met, int lane) {
-  FindingKind kind = met.sameValue ? FindingKind::SameValue : FindingKind::GlobalRace;
+  bool own = met.other->wave == w.id;
+  FindingKind kind = own             ? FindingKind::MissingWait
+                     : met.sameValue ? FindingKind::SameValue
+                                     : FindingKind::GlobalRace;
   bool late = met.other->epoch < memory_.epoch();
   found_.add(kind, w, i, lane, met.other->inst, int(met.other->wave), [&](Finding &out) {
     out.subject = d_.memory->describe(met.address);
-    out.message = fmt::format("{}; {} at pc {:#x} of wave {} {}, {}",
-                              raceText(kindOf(factsAt(i)), out.subject, met.sameValue), out.other,
-                              out.otherPc, met.other->wave, verb(met.other->access),
-                              late ? "and no s_waitcnt covered that before the barrier between them"
-                                   : "with no barrier in between");
+    out.message =
+        fmt::format("{}; {} at pc {:#x} of wave {} {}, {}",
+                    raceText(kindOf(factsAt(i)), out.subject, met.sameValue), out.other,
+                    out.otherPc, met.other->wave, verb(met.other->access),
+                    own    ? "before an s_waitcnt covers that"
+                    : late ? "and no s_waitcnt covered that before the barrier between them"
+                           : "with no barrier in between");
   });
 }
 

@@ -1,19 +1,21 @@
 #include "runtime/sim/strict/Scoreboard.h"
+#include <algorithm>
 
 namespace attune::sim::strict {
 
 void Scoreboard::reset(uint32_t scalars) {
-  for (Cell &c : cells)
-    c = {};
-  cells[0].undefined = 0;
+  std::ranges::fill(undefined_, ~uint64_t(0));
+  std::ranges::fill(pendingOn_, 0);
+  std::ranges::fill(unsettled_, ~uint64_t(0));
+  setUndefined(0, 0);
   for (unsigned n = 0; n < scalars; ++n)
-    cells[kScalarCell + n].undefined = 0;
+    setUndefined(kScalarCell + n, 0);
   for (int n : {reg::kFlatScratch, reg::kFlatScratch + 1, reg::kExec, reg::kExec + 1})
-    cells[kScalarCell + unsigned(n)].undefined = 0;
-  clock = matrixFree = 0;
+    setUndefined(kScalarCell + unsigned(n), 0);
   pending.clear();
   nextId_ = 1;
-  open_[0] = open_[1] = 0;
+  for (auto *counts : {open_, ordered_, ldsOps_})
+    counts[0] = counts[1] = 0;
 }
 
 } // namespace attune::sim::strict

@@ -1,32 +1,20 @@
-// What strict mode remembers of one wave: for each register who wrote it and when, which load is
-// still on its way to it, and which of its bits nobody has written.
+// What strict mode remembers of one wave: for each register which load is still on its way to it,
+// and which of its bits nobody has written. (Who wrote it and when: HazardClock.h.)
+//
+// Nearly all registers are settled: all bits defined, no load on its way. An instruction that
+// touches none but those changes nothing here, so that one look at the set of unsettled ones is all
+// it costs.
 //
 // Waits. s_waitcnt counts; what it proves follows from the order in which accesses return. Loads of
 // memory return in order, so do LDS accesses; scalar loads and FLAT do not. An ordered access is
 // proven done by a count of n if at least n ordered ones of its counter were issued after it, an
 // unordered one by 0 only. The counters saturate (63, 15): the hardware issues no further access
 // before one has returned.
-//
-// Wait states. `clock` counts them: 1 an instruction, N + 1 for s_nop N. A matrix instruction does
-// not issue before the pipe has taken the previous one, which is that one's passes later.
 #pragma once
-#include "runtime/sim/strict/Facts.h"
+#include "runtime/sim/strict/Program.h"
 #include <vector>
 
 namespace attune::sim::strict {
-
-/// Far in the past: no hazard reaches back to it.
-inline constexpr int64_t kLongAgo = -1000;
-
-struct Cell {
-  uint64_t undefined = ~uint64_t(0); ///< VGPR: lanes; scalar: bits
-  int64_t writeClock = kLongAgo;
-  int64_t readClock = kLongAgo; ///< by an instruction that holds it (Facts::holder)
-  const Inst *writer = nullptr;
-  const Inst *reader = nullptr;
-  uint32_t pending = 0; ///< Pending::id of the load on its way here
-  Producer producer = Producer::None, readBy = Producer::None;
-};
 
 /// An access that no s_waitcnt has covered yet.
 struct Pending {
@@ -42,9 +30,36 @@ struct Pending {
 
 class Scoreboard {
 public:
-  Cell cells[kCells];
-  int64_t clock = 0, matrixFree = 0;
   std::vector<Pending> pending; ///< in order of issue
+
+  /// Are all registers settled that an instruction touches? No for one that always needs a look.
+  bool settled(const Touch &t) const {
+    return !((unsettled_[t.word[0]] & t.mask[0]) | (unsettled_[t.word[1]] & t.mask[1]) |
+             (unsettled_[t.word[2]] & t.mask[2]) | (unsettled_[t.word[3]] & t.mask[3]));
+  }
+  /// VGPR: lanes; scalar: bits.
+  uint64_t undefined(unsigned cell) const { return undefined_[cell]; }
+  /// Of `count` of them, any.
+  uint64_t undefined(unsigned cell, unsigned count) const {
+    uint64_t any = 0;
+    for (unsigned c = cell; c < cell + count; ++c)
+      any |= undefined_[c];
+    return any;
+  }
+  void setUndefined(unsigned cell, uint64_t bits) {
+    undefined_[cell] = bits;
+    settle(cell);
+  }
+  void addUndefined(unsigned cell, uint64_t bits) {
+    if (bits)
+      setUndefined(cell, undefined_[cell] | bits);
+  }
+  /// In some lanes only.
+  void setUndefined(unsigned cell, uint64_t bits, uint64_t lanes) {
+    setUndefined(cell, (undefined_[cell] & ~lanes) | (bits & lanes));
+  }
+  /// Pending::id of the load on its way to a register; 0: none.
+  uint32_t pendingOn(unsigned cell) const { return pendingOn_[cell]; }
 
   /// At the start of a wave: v0, EXEC, flat_scratch and the first `scalars` SGPRs are defined.
   void reset(uint32_t scalars);
@@ -58,38 +73,51 @@ public:
       wait(Counter::Vm, kVmMax, done);
     if ((counters & uint8_t(Counter::Lgkm)) && open_[1] > kLgkmMax)
       wait(Counter::Lgkm, kLgkmMax, done);
-    open_[0] += counters & uint8_t(Counter::Vm) ? 1 : 0;
-    open_[1] += counters & uint8_t(Counter::Lgkm) ? 1 : 0;
+    for (unsigned which : {0u, 1u})
+      if (counters >> which & 1) { // Counter::Vm, Counter::Lgkm
+        ++open_[which];
+        ordered_[which] += ordered;
+      }
     Pending p{.id = nextId_++, .inst = &i, .exec = exec, .counters = counters, .ordered = ordered};
     if (f.writes) {
       p.first = f.write[0].first;
       p.count = f.write[0].count;
     }
     for (unsigned c = 0; c < p.count; ++c)
-      cells[p.first + c].pending = p.id;
+      setPending(p.first + c, p.id);
     pending.push_back(p);
     return pending.back();
   }
 
+  /// The access has `ldsOp` as its record in the LDS shadow.
+  void setLdsOp(Pending &p, uint32_t ldsOp) {
+    p.ldsOp = ldsOp;
+    ++ldsOps_[isDma(p)];
+  }
+  /// Is an LDS-DMA on its way, or any other access to LDS?
+  bool anyInLds(bool dma) const { return ldsOps_[dma]; }
+
   /// s_waitcnt of one counter: calls done(Pending) for what `keep` outstanding accesses prove done.
   template <class Done> void wait(Counter counter, unsigned keep, Done done) {
-    unsigned &open = open_[counter == Counter::Vm ? 0 : 1];
-    if (open <= keep)
+    unsigned which = counter == Counter::Vm ? 0 : 1;
+    if (open_[which] <= keep)
       return;
-    unsigned after = 0;
-    bool any = false;
-    for (size_t n = pending.size(); n-- > 0;) {
+    // The oldest ordered ones are done; with 0 left all are.
+    unsigned ordered = ordered_[which] > keep ? ordered_[which] - keep : 0;
+    size_t gone = pending.size(); // the first that is wholly done
+    for (size_t n = 0; n < pending.size() && (ordered || !keep); ++n) {
       Pending &p = pending[n];
-      if (!(p.counters & uint8_t(counter)))
+      if (!(p.counters & uint8_t(counter)) || (keep && !p.ordered))
         continue;
-      if (p.ordered ? after++ >= keep : keep == 0) {
-        p.counters &= uint8_t(~uint8_t(counter));
-        --open;
-      }
-      any |= !p.counters;
+      p.counters &= uint8_t(~uint8_t(counter));
+      --open_[which];
+      ordered -= p.ordered;
+      ordered_[which] -= p.ordered;
+      if (!p.counters)
+        gone = std::min(gone, n);
     }
-    if (any)
-      sweep(done);
+    if (gone < pending.size())
+      sweep(gone, done);
   }
 
   const Pending *find(uint32_t id) const {
@@ -102,23 +130,41 @@ public:
 private:
   static constexpr unsigned kVmMax = 63, kLgkmMax = 15;
 
-  template <class Done> void sweep(Done done) {
-    size_t kept = 0;
-    for (const Pending &p : pending) {
+  static bool isDma(const Pending &p) { return p.inst->flags & ToLds; }
+
+  template <class Done> void sweep(size_t kept, Done done) {
+    for (size_t n = kept; n < pending.size(); ++n) {
+      const Pending &p = pending[n];
       if (p.counters) {
         pending[kept++] = p;
         continue;
       }
       for (unsigned c = 0; c < p.count; ++c)
-        if (Cell &cell = cells[p.first + c]; cell.pending == p.id)
-          cell.pending = 0;
+        if (pendingOn_[p.first + c] == p.id)
+          setPending(p.first + c, 0);
+      if (p.ldsOp)
+        --ldsOps_[isDma(p)];
       done(p);
     }
     pending.resize(kept);
   }
 
+  void setPending(unsigned cell, uint32_t id) {
+    pendingOn_[cell] = id;
+    settle(cell);
+  }
+  void settle(unsigned cell) {
+    uint64_t bit = uint64_t(1) << cell % 64, &word = unsettled_[cell / 64];
+    word = undefined_[cell] || pendingOn_[cell] ? word | bit : word & ~bit;
+  }
+
+  uint64_t undefined_[kCells];
+  uint32_t pendingOn_[kCells];
+  uint64_t unsettled_[kAlways + 1]; ///< the last word: all bits
   uint32_t nextId_ = 1;
-  unsigned open_[2] = {0, 0}; ///< outstanding accesses by counter: vmcnt, lgkmcnt
+  unsigned open_[2] = {0, 0};    ///< outstanding accesses by counter: vmcnt, lgkmcnt
+  unsigned ordered_[2] = {0, 0}; ///< those of them that return in order
+  unsigned ldsOps_[2] = {0, 0};  ///< outstanding accesses to LDS: by instructions, by LDS-DMA
 };
 
 } // namespace attune::sim::strict

@@ -31,8 +31,9 @@ std::unique_ptr<Observer> makeWatch(const Dispatch &d, FindingSink &sink, unsign
 
 Watch::Watch(const Dispatch &d, FindingSink &sink, unsigned examples)
     : d_(d), sink_(sink), found_(d.kernel->name, examples), accumOffset_(d.kernel->accumOffset),
-      scalars_(initialScalars(*d.kernel)), facts_(d.text->code.size()),
-      boards_((d.block[0] * d.block[1] * d.block[2] + kLanes - 1) / kLanes) {
+      scalars_(initialScalars(*d.kernel)), program_(d),
+      boards_((d.block[0] * d.block[1] * d.block[2] + kLanes - 1) / kLanes),
+      hazards_(program_, boards_.size()) {
   memory_ = GlobalShadow(d.text->code.size(), uint32_t(boards_.size()));
   lds_.prepare(d.ldsBytes, uint32_t(boards_.size()), narrowLds());
 }
@@ -50,8 +51,10 @@ void Watch::begin(const Workgroup &g, std::span<const std::unique_ptr<Wave>> wav
   waves_ = waves;
   uint64_t id = g.id[0] + uint64_t(d_.grid[0]) * (g.id[1] + uint64_t(d_.grid[1]) * g.id[2]);
   found_.begin(id, g.id);
-  for (Scoreboard &s : boards_)
-    s.reset(scalars_);
+  for (size_t n = 0; n < boards_.size(); ++n) {
+    boards_[n].reset(scalars_);
+    hazards_.begin(n);
+  }
   lds_.begin();
   memory_.begin(id);
   scratch_.assign(g.scratch.bytes, 1);
@@ -84,120 +87,67 @@ void Watch::released(const Workgroup &) {
         p.ldsOp = lds_.carry(p.ldsOp);
 }
 
-const Facts &Watch::factsAt(const Inst &i) {
-  Facts &f = facts_[size_t(&i - d_.text->code.data())];
-  if (!f.known) [[unlikely]] {
-    f = factsOf(i, accumOffset_);
-    Format format = kOpcodes[i.opcode].format;
-    uint32_t word = *reinterpret_cast<const uint32_t *>(d_.textBase + i.pc);
-    bool buffer = format == Format::MUBUF;
-    bool memory = buffer || format == Format::FLAT || format == Format::GLOBAL;
-    f.device = memory && (f.atomic || (word >> (buffer ? 15 : 25) & 1));   // sc1
-    f.coherent = f.device || (memory && (word >> (buffer ? 14 : 16) & 1)); // sc0
-  }
-  return f;
-}
-
 void Watch::before(Wave &w, const Inst &i) {
-  const Facts &f = factsAt(i);
-  if (w.gprIndex && kOpcodes[i.opcode].format >= Format::VOP1) [[unlikely]] {
-    Facts moved = f; // VGPR numbers have M0's index added
-    unsigned add = w.s[reg::kM0] & 0xff;
-    auto move = [&](Span &s, unsigned enable) {
-      if ((w.gprIndex & enable) && s.first < kScalarCell && !s.agpr)
-        s.first = uint16_t(std::min<unsigned>(s.first + add, kScalarCell - s.count));
-    };
-    if (kOpcodes[i.opcode].format <= Format::VOP3P) {
-      for (unsigned n = 0; n < f.reads; ++n)
-        move(moved.read[n], f.read[n].source < 3 ? 1u << f.read[n].source : 0);
-      for (unsigned n = 0; n < f.writes; ++n)
-        move(moved.write[n], 8);
-    }
-    check(w, i, moved);
-    return;
-  }
-  check(w, i, f);
+  if (boards_[w.id].settled(program_.touchAt(i)) && !w.gprIndex && hazards_.keeps(w.id, i))
+      [[likely]]
+    return; // no register has a story, and none gets one
+  inspect(w, i);
 }
 
-void Watch::check(Wave &w, const Inst &i, const Facts &f) {
-  Scoreboard &s = boards_[w.id];
-  int64_t now = f.passes ? std::max(s.clock, s.matrixFree) : s.clock;
+void Watch::inspect(Wave &w, const Inst &i) {
+  bool kept = hazards_.step(w.id, i);
+  if (w.gprIndex && canMove(i)) [[unlikely]] {
+    const Facts f = movedFacts(factsAt(i), w.gprIndex, w.s[reg::kM0] & 0xff);
+    report(w, i, hazards_.inspectMoved(w.id, i, f));
+    return registers(w, i, f);
+  }
+  if (!kept)
+    report(w, i, hazards_.inspect(w.id, i));
+  registers(w, i, factsAt(i));
+}
+
+/// Loads on their way to what the instruction touches, and what is undefined in it.
+void Watch::registers(Wave &w, const Inst &i, const Facts &f) {
+  const Scoreboard &s = boards_[w.id];
   uint64_t lanes = f.allLanes ? kAllLanes : w.exec();
   uint64_t vectors = 0, scalars = 0;
+  auto pending = [&](const Span &span, bool overwrite) {
+    for (unsigned c = span.first; c < unsigned(span.first) + span.count; ++c)
+      if (s.pendingOn(c)) [[unlikely]]
+        pendingRegister(w, i, f, span, c, lanes, overwrite);
+  };
   for (unsigned n = 0; n < f.reads; ++n) {
-    const Span &span = f.read[n];
-    const Cell *cell = &s.cells[span.first];
-    uint64_t undefined = 0;
-    for (unsigned c = 0; c < span.count; ++c) {
-      undefined |= cell[c].undefined;
-      if (cell[c].pending) [[unlikely]]
-        pendingRegister(w, i, f, span, span.first + c, lanes, false);
-      if (now - cell[c].writeClock <= kHazards[size_t(cell[c].producer)][size_t(span.use)])
-          [[unlikely]]
-        hazard(w, i, span, span.first + c, now);
-    }
-    (span.first < kScalarCell ? vectors : scalars) |= undefined;
+    pending(f.read[n], false);
+    (f.read[n].first < kScalarCell ? vectors : scalars) |=
+        s.undefined(f.read[n].first, f.read[n].count);
   }
-  checkWrites(w, i, f, now, lanes);
-  s.clock = now + f.waitStates;
-  if (f.passes)
-    s.matrixFree = now + f.passes;
+  for (unsigned n = 0; n < f.writes; ++n)
+    pending(f.write[n], true);
 
   if ((vectors & (f.crossLane ? kAllLanes : lanes)) | scalars || (i.flags & Dpp)) [[unlikely]]
     flow(w, i, f, lanes);
   else
-    define(s, w, i, f, lanes);
+    define(w, i, f, lanes);
 
-  if (f.flow == Flow::None || f.space == Space::Scalar) { // the rest needs no closer look
-    if (i.run == sWaitcnt)
-      wait(w, (i.literal & 15) | (i.literal >> 14 & 3) << 4, i.literal >> 8 & 15);
-    else if (i.run == sEndpgm)
-      wait(w, 0, 0);
-    else if (i.run == sMemtime) // the machine returns the time at once, the hardware as a load
-      s.issue(i, f, kAllLanes, uint8_t(Counter::Lgkm), false, [](const Pending &) {});
-    else if (i.run == sLoad || i.run == sBufferLoad)
-      checkScalarAddress(w, i);
-  }
+  if (f.flow == Flow::None || f.space == Space::Scalar) // the rest needs no closer look
+    special(w, i, f);
 }
 
-void Watch::checkWrites(Wave &w, const Inst &i, const Facts &f, int64_t now, uint64_t lanes) {
-  Scoreboard &s = boards_[w.id];
-  for (unsigned n = 0; n < f.writes; ++n) {
-    const Span &span = f.write[n];
-    Producer producer = span.use == Use::LoadWrite ? Producer::None
-                        : span.first < kScalarCell ? f.vectorProducer
-                                                   : f.scalarProducer;
-    Use held = span.use == Use::ValuWrite     ? Use::HeldValu
-               : span.use == Use::MatrixWrite ? Use::HeldMatrix
-                                              : Use::ScalarWrite; // which has no rule
-    for (unsigned c = 0; c < span.count; ++c) {
-      Cell &cell = s.cells[span.first + c];
-      if (cell.pending) [[unlikely]]
-        pendingRegister(w, i, f, span, span.first + c, lanes, true);
-      if (now - cell.writeClock <= kHazards[size_t(cell.producer)][size_t(span.use)]) [[unlikely]]
-        hazard(w, i, span, span.first + c, now);
-      int64_t required = kHazards[size_t(cell.readBy)][size_t(held)];
-      if (now - cell.readClock <= required) [[unlikely]]
-        report(w, i, span, span.first + c, cell.reader, held, required, now - cell.readClock - 1);
-      cell.writeClock = now;
-      cell.writer = &i;
-      cell.producer = producer;
-    }
-  }
-  if (f.holder == Producer::None)
-    return;
-  for (unsigned n = 0; n < f.reads; ++n)
-    for (unsigned c = 0; f.read[n].source == f.heldSource && c < f.read[n].count; ++c) {
-      Cell &cell = s.cells[f.read[n].first + c];
-      cell.readClock = now;
-      cell.reader = &i;
-      cell.readBy = f.holder;
-    }
+/// Instructions that do more than read and write registers (Program.cpp knows them too).
+void Watch::special(Wave &w, const Inst &i, const Facts &f) {
+  if (i.run == sWaitcnt)
+    wait(w, (i.literal & 15) | (i.literal >> 14 & 3) << 4, i.literal >> 8 & 15);
+  else if (i.run == sEndpgm)
+    wait(w, 0, 0);
+  else if (i.run == sMemtime) // the machine returns the time at once, the hardware as a load
+    boards_[w.id].issue(i, f, kAllLanes, uint8_t(Counter::Lgkm), false, [](const Pending &) {});
+  else if (i.run == sLoad || i.run == sBufferLoad)
+    checkScalarAddress(w, i);
 }
 
 void Watch::pendingRegister(const Wave &w, const Inst &i, const Facts &f, const Span &span,
                             unsigned cell, uint64_t lanes, bool overwrite) {
-  const Pending *p = boards_[w.id].find(boards_[w.id].cells[cell].pending);
+  const Pending *p = boards_[w.id].find(boards_[w.id].pendingOn(cell));
   if (!p)
     return;
   bool perLane = cell < kScalarCell && !f.crossLane;
@@ -217,37 +167,18 @@ void Watch::pendingRegister(const Wave &w, const Inst &i, const Facts &f, const 
   });
 }
 
-void Watch::hazard(const Wave &w, const Inst &i, const Span &span, unsigned cell, int64_t now) {
-  const Cell &c = boards_[w.id].cells[cell];
-  Use use = span.use;
-  if (use == Use::MatrixC) {
-    const Span &d = factsAt(*c.writer).write[0];
-    bool half = c.producer >= Producer::Sgemm2 && c.producer <= Producer::Sgemm16;
-    bool f32 = kOpcodes[i.opcode].mnemonic.ends_with("_f32");
-    if (d.first == span.first && d.count == span.count && c.producer >= Producer::Xdl2)
-      use = Use::MatrixCSame;
-    else if (half && !f32)
-      return;
-  }
-  if (use == Use::DotC && c.producer == Producer::Dot && c.writer->opcode == i.opcode)
-    return;
-  int64_t required = kHazards[size_t(c.producer)][size_t(use)], found = now - c.writeClock - 1;
-  if (found >= 0 && found < required) // below 0: a swap of a register with itself
-    report(w, i, span, cell, c.writer, use, required, found);
-}
-
-void Watch::report(const Wave &w, const Inst &i, const Span &span, unsigned cell, const Inst *other,
-                   Use use, int64_t required, int64_t found) {
-  found_.add(FindingKind::WaitStates, w, i, -1, other, int(w.id), [&](Finding &out) {
-    bool held = use == Use::HeldValu || use == Use::HeldMatrix;
-    bool writes = use == Use::ValuWrite || use == Use::LoadWrite || held;
-    out.subject = cellName(cell, span.agpr, accumOffset_);
-    out.required = uint32_t(required);
-    out.found = uint32_t(found);
-    out.message = fmt::format("{} {} {} wait states after {} at pc {:#x} {} it: it needs {}",
-                              writes ? "overwrites" : "reads", out.subject, found, out.other,
-                              out.otherPc, held ? "reads" : "writes", required);
-  });
+void Watch::report(const Wave &w, const Inst &i, const std::vector<Breach> &breaches) {
+  for (const Breach &b : breaches)
+    found_.add(FindingKind::WaitStates, w, i, -1, b.other, int(w.id), [&](Finding &out) {
+      bool held = b.use == Use::HeldValu || b.use == Use::HeldMatrix;
+      bool writes = b.use == Use::ValuWrite || b.use == Use::LoadWrite || held;
+      out.subject = cellName(b.cell, b.agpr, accumOffset_);
+      out.required = uint32_t(b.required);
+      out.found = uint32_t(b.found);
+      out.message = fmt::format("{} {} {} wait states after {} at pc {:#x} {} it: it needs {}",
+                                writes ? "overwrites" : "reads", out.subject, b.found, out.other,
+                                out.otherPc, held ? "reads" : "writes", b.required);
+    });
 }
 
 void Watch::wait(Wave &w, unsigned vm, unsigned lgkm) {

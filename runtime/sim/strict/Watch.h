@@ -1,9 +1,8 @@
 // The observer of strict mode: one for each host thread, with a Scoreboard for each wave of the
 // workgroup that runs there and a shadow of its LDS.
 //
-//   before   Watch.cpp        registers: missing waits, wait states; then Definedness.cpp: what
-//   undefined
-//                             bits do to the results
+//   before   Watch.cpp        registers: missing waits; wait states (HazardPaths.h); then
+//                             Definedness.cpp: what undefined bits do to the results
 //   issued   Accesses.cpp     addresses: alignment, LDS order, definedness of what is loaded and
 //   stored
 //
@@ -11,6 +10,7 @@
 #pragma once
 #include "runtime/sim/Machine.h"
 #include "runtime/sim/strict/GlobalShadow.h"
+#include "runtime/sim/strict/HazardPaths.h"
 #include "runtime/sim/strict/LdsShadow.h"
 #include "runtime/sim/strict/Report.h"
 
@@ -36,26 +36,29 @@ public:
   void released(const Workgroup &) override;
 
 private:
-  const Facts &factsAt(const Inst &);
-  void check(Wave &, const Inst &, const Facts &);
-  void checkWrites(Wave &, const Inst &, const Facts &, int64_t now, uint64_t lanes);
+  const Facts &factsAt(const Inst &i) { return program_.factsAt(i); }
+  void inspect(Wave &, const Inst &);
+  void registers(Wave &, const Inst &, const Facts &);
+  void special(Wave &, const Inst &, const Facts &);
   void pendingRegister(const Wave &, const Inst &, const Facts &, const Span &, unsigned cell,
                        uint64_t lanes, bool overwrite);
-  void hazard(const Wave &, const Inst &, const Span &, unsigned cell, int64_t now);
-  void report(const Wave &, const Inst &, const Span &, unsigned cell, const Inst *other, Use,
-              int64_t required, int64_t found);
+  void report(const Wave &, const Inst &, const std::vector<Breach> &);
   void wait(Wave &, unsigned vm, unsigned lgkm);
   void checkScalarAddress(const Wave &, const Inst &);
   void checkBarrier();
 
   // Definedness.cpp
-  void define(Scoreboard &, const Wave &, const Inst &, const Facts &, uint64_t lanes);
+  void define(const Wave &, const Inst &, const Facts &, uint64_t lanes);
   void flow(Wave &, const Inst &, const Facts &, uint64_t lanes);
   void flowLanes(Wave &, const Inst &, const Facts &, uint64_t lanes);
   void flowScalar(Wave &, const Inst &, const Facts &);
   void flowMatrix(Wave &, const Inst &, const Facts &);
   void flowMemory(Wave &, const Inst &, const Facts &, uint64_t lanes);
   void flowExchange(Wave &, const Inst &, uint64_t lanes);
+  /// The cell of a vector operand's first register.
+  unsigned cellOf(const Operand &o) const {
+    return o.index + (o.kind == OperandKind::Agpr ? accumOffset_ : 0);
+  }
   uint64_t lanesOf(const Wave &, const Inst &, unsigned source, int dword = -1);
   uint64_t zeroLanes(Wave &, const Inst &, unsigned source);
   uint64_t bitsOf(const Wave &, const Operand &) const;
@@ -64,6 +67,13 @@ private:
 
   // Memory.cpp
   void memoryAccess(Wave &, const Access &, const Facts &, uint64_t lanes, Pending &);
+  /// Active lanes whose bytes lie one behind the other.
+  struct Run {
+    int first = 0;                   ///< lane
+    uint64_t address = 0, bytes = 0; ///< of all of them
+  };
+  void findRuns(const Access &, uint64_t lanes);
+  std::span<const Run> runs() const { return {runs_.data(), runCount_}; }
   const Region *regionOf(uint64_t address, uint64_t bytes);
   void storedData(const Wave &, const Access &, uint64_t lanes);
   void loadUndefined(Wave &, const Access &, const Facts &, uint64_t lanes);
@@ -84,6 +94,7 @@ private:
   void scratchAccess(Wave &, const Access &, const Facts &);
   Access flatInLds(const Wave &, const Access &, uint64_t lanes) const;
   void ldsAccess(Wave &, const Access &, const Facts &, Pending &);
+  bool wholeDma(const Wave &, const Access &) const;
   bool wholeLds(const Wave &, const Access &, const Facts &, uint32_t op);
   void ldsRead(Wave &, const Access &, uint32_t op, LdsConflict &);
   void ldsWrite(Wave &, const Access &, uint32_t op, LdsConflict &);
@@ -95,14 +106,17 @@ private:
   FindingSink &sink_;
   Collector found_;
   uint32_t accumOffset_, scalars_;
-  std::vector<Facts> facts_;
+  Program program_;
   std::span<const std::unique_ptr<Wave>> waves_; ///< of the workgroup that runs
   std::vector<Scoreboard> boards_;
+  HazardPaths hazards_;
   LdsShadow lds_;
   GlobalShadow memory_;
   const Region *region_ = nullptr;      ///< the last one that an access met
   std::array<uint64_t, 4> loaded_ = {}; ///< by dword: lanes whose memory nothing has written
-  std::vector<uint8_t> scratch_;        ///< bytes nobody has written: 1
+  std::array<Run, kLanes> runs_;        ///< of the access that is looked at, in order of lanes
+  size_t runCount_ = 0;
+  std::vector<uint8_t> scratch_; ///< bytes nobody has written: 1
 };
 
 } // namespace attune::sim::strict

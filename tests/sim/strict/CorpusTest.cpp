@@ -1,5 +1,6 @@
 // Strict mode on the corpus: each bad snippet gives findings of one kind at one instruction, its
-// corrected twin none, whatever the thread count.
+// corrected twin none, whatever the thread count; and a twin without any one of its waits, barriers
+// and s_nops has findings again.
 #include "runtime/sim/strict/Strict.h"
 #include "tests/sim/coreHarness.h"
 #include <catch2/catch.hpp>
@@ -15,11 +16,20 @@ struct Case {
   std::string kind, name;
   uint32_t lds = 0, threads = 64, scratch = 0, faults = 0, groups = 1;
   std::string bad, good;
-  std::string message; ///< of a fault
+  std::string message;                ///< of a fault
+  std::vector<std::string> goodLines; ///< of the good version
+  std::vector<size_t> needed;         ///< those that order or wait, but for what ends with ~
 };
 
 /// Adds a line to a version; the marked instruction gets the label "here".
 void addLine(Case &c, std::string line, bool inBad, bool inGood) {
+  bool spare = line.ends_with(" ~");
+  if (spare)
+    line.resize(line.size() - 2);
+  std::string_view what = std::string_view(line).substr(std::min(line.find('s'), line.size()));
+  if (inGood && !spare &&
+      (what.starts_with("s_waitcnt") || what == "s_barrier" || what.starts_with("s_nop")))
+    c.needed.push_back(c.goodLines.size());
   size_t mark = line.find(" !");
   if (mark != line.npos) {
     if (mark + 3 < line.size())
@@ -29,8 +39,10 @@ void addLine(Case &c, std::string line, bool inBad, bool inGood) {
   }
   if (inBad)
     c.bad += line + "\n";
-  if (inGood)
+  if (inGood) {
     c.good += line + "\n";
+    c.goodLines.push_back(line);
+  }
 }
 
 std::string expanded(const std::string &line) {
@@ -134,6 +146,22 @@ TEST_CASE("each bad snippet is found, its corrected twin is clean") {
     total += count;
   CHECK(kinds.size() == 10);
   CHECK(total >= 60);
+}
+
+TEST_CASE("a good snippet without one of its waits is bad") {
+  int injected = 0;
+  for (const Case &c : corpus())
+    for (size_t left : c.needed) {
+      std::string body;
+      for (size_t n = 0; n < c.goodLines.size(); ++n)
+        if (n != left)
+          body += c.goodLines[n] + "\n";
+      INFO("case " << c.kind << " " << c.name << " without line " << left << ": "
+                   << c.goodLines[left]);
+      CHECK_FALSE(run(c, body).findings.empty());
+      ++injected;
+    }
+  CHECK(injected > 80);
 }
 
 TEST_CASE("findings do not depend on the thread count") {
