@@ -2,11 +2,11 @@
 // the DMA queue.
 #include "compiler/include/attune/Compiler.h"
 #include "compiler/spec/Spec.h"
+#include "tests/driver/IsaLoops.h"
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <regex>
-#include <sstream>
 
 using namespace attune;
 
@@ -21,38 +21,21 @@ std::vector<std::string> specFiles() {
   return files;
 }
 
-/// The bodies of all loops: from a label to the last branch back to it, without loops that hold
-/// another.
-std::vector<std::string> innerLoops(const std::string &isa) {
-  std::vector<std::string> lines;
-  std::istringstream stream(isa);
-  for (std::string line; std::getline(stream, line);)
-    lines.push_back(line);
-  static const std::regex label(R"(^(\.LBB\d+_\d+):.*)");
-  static const std::regex branch(R"(^\s+s_c?branch\w*\s+(\.LBB\d+_\d+)\s*(;.*)?$)");
-  std::vector<std::pair<size_t, size_t>> loops;
-  std::smatch match;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (!std::regex_match(lines[i], match, branch))
-      continue;
-    for (size_t j = 0; j < i; ++j)
-      if (lines[j].rfind(match[1].str() + ":", 0) == 0)
-        loops.emplace_back(j, i);
-  }
-  std::vector<std::string> bodies;
-  for (auto [begin, end] : loops) {
-    const bool holdsAnother =
-        std::any_of(loops.begin(), loops.end(), [&, b = begin, e = end](auto other) {
-          return other != std::pair(b, e) && other.first > b && other.second < e;
-        });
-    if (holdsAnother)
-      continue;
-    std::string body;
-    for (size_t i = begin; i <= end; ++i)
-      body += lines[i] + '\n';
-    bodies.push_back(std::move(body));
-  }
-  return bodies;
+TEST_CASE("Loops are those of the control flow, wherever their blocks stand") {
+  // An outer loop whose latch stands first, an inner one with a block behind everything.
+  const std::string isa = "  start\n  s_branch .LBB0_2\n"
+                          ".LBB0_1:\n  latch\n  s_cbranch_scc0 .LBB0_9\n"
+                          ".LBB0_2:\n  header\n"
+                          ".LBB0_3:\n  inner\n  s_cbranch_vccnz .LBB0_8 ; seldom\n"
+                          ".LBB0_4:\n  work\n  s_cbranch_scc1 .LBB0_3\n  s_branch .LBB0_1\n"
+                          ".LBB0_8:\n  rare\n  s_branch .LBB0_4\n"
+                          ".LBB0_9:\n  s_endpgm\n";
+  const std::vector<std::string> loops = innerLoops(isa);
+  REQUIRE(loops.size() == 1);
+  for (const char *inside : {"inner", "work", "rare"})
+    CHECK_THAT(loops[0], Catch::Contains(inside));
+  for (const char *outside : {"start", "latch", "header", "s_endpgm"})
+    CHECK_THAT(loops[0], !Catch::Contains(outside));
 }
 
 TEST_CASE("every spec compiles without scratch or spills, and its main loops wait in part") {

@@ -61,6 +61,8 @@ attn.kernel @causal q(varlen, heads = 32, dim = 128) kv(varlen, heads = 8, dim =
 // CHECK:         arith.cmpi sge
 // CHECK-NEXT:    arith.cmpi sle
 // CHECK-NEXT:    arith.andi
+// CHECK:       %[[HIGHER:.*]] = tile.any_greater
+// CHECK-NEXT:  scf.if %[[HIGHER]]
 // CHECK-NOT: {{scf.for|scf.if}}
 // CHECK:     tile.return
 attn.kernel @window q(dense, heads = 4, dim = 64) kv(dense, heads = 4, dim = 64)
