@@ -2,8 +2,8 @@
 // polynomials, rounded once.
 //
 // Error budget: a polynomial's relative error is below 3e-14, an f32 rounding step is 6e-8, so the
-// rounded result is not the nearest f32 only if the exact one lies within 3e-14 of a midpoint: about
-// once in 10^6 arguments.
+// rounded result is not the nearest f32 only if the exact one lies within 3e-14 of a midpoint:
+// about once in 10^6 arguments.
 #include "runtime/sim/Numerics.h"
 #include <iterator>
 

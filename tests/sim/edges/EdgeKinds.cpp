@@ -97,8 +97,8 @@ uint32_t classesOf(char type) {
 }
 
 bool isMemory(Encoding f) {
-  return f == Encoding::DS || f == Encoding::FLAT || f == Encoding::GLOBAL || f == Encoding::SCRATCH ||
-         f == Encoding::MUBUF;
+  return f == Encoding::DS || f == Encoding::FLAT || f == Encoding::GLOBAL ||
+         f == Encoding::SCRATCH || f == Encoding::MUBUF;
 }
 
 /// Exchanges between lanes are in the DS format but touch no memory.
@@ -189,8 +189,8 @@ std::string sourceTypes(const OpcodeInfo &op) {
     types += scaled ? '-' : pairsOfF32 ? 'f' : typeOf(op.mnemonic, s);
   if (op.format == Encoding::MAI && op.signature.size() > 4)
     return matrixTypes(op.mnemonic);
-  bool numbers = !isMemory(op.format) && op.format != Encoding::SMEM && op.format != Encoding::MAI &&
-                 op.format != Encoding::SOPP;
+  bool numbers = !isMemory(op.format) && op.format != Encoding::SMEM &&
+                 op.format != Encoding::MAI && op.format != Encoding::SOPP;
   return numbers ? types.substr(0, 3) : std::string(types.size() < 3 ? types.size() : 3, '-');
 }
 
