@@ -36,20 +36,17 @@ SoftmaxState SoftmaxCore::raised(const TileBuilder &t, const SoftmaxState &in, V
   Value limit = t.map(types_.stat, {in.m},
                       [&](auto &u, ValueRange e, Value, Value) { return u.addF(e[0], slack); });
   Value higher = tile::AnyGreaterOp::create(t.b, t.loc, tileMax, limit);
-  auto branch =
-      scf::IfOp::create(t.b, t.loc, TypeRange{types_.stat, types_.halfStat, types_.output}, higher,
-                        /*addThenBlock=*/true, /*addElseBlock=*/true);
-  OpBuilder::InsertionGuard guard(t.b);
-  t.b.setInsertionPointToStart(branch.thenBlock());
-  Value m = t.map(types_.stat, {in.m, tileMax},
-                  [&](auto &u, ValueRange e, Value, Value) { return u.maxF(e[0], e[1]); });
-  Value alpha = power(t, types_.stat, in.m, m);
-  auto times = [&](auto &u, ValueRange e, Value, Value) { return u.mulF(e[0], e[1]); };
-  Value l = t.map(types_.halfStat, {in.l, alpha}, times);
-  Value o = t.map(types_.output, {in.o, alpha}, times);
-  scf::YieldOp::create(t.b, t.loc, ValueRange{m, l, o});
-  t.b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(t.b, t.loc, ValueRange{in.m, in.l, in.o});
+  auto raise = [&](OpBuilder &, Location) {
+    Value m = t.map(types_.stat, {in.m, tileMax},
+                    [&](auto &u, ValueRange e, Value, Value) { return u.maxF(e[0], e[1]); });
+    Value alpha = power(t, types_.stat, in.m, m);
+    auto times = [&](auto &u, ValueRange e, Value, Value) { return u.mulF(e[0], e[1]); };
+    Value l = t.map(types_.halfStat, {in.l, alpha}, times);
+    Value o = t.map(types_.output, {in.o, alpha}, times);
+    t.yield({m, l, o});
+  };
+  auto branch = scf::IfOp::create(t.b, t.loc, higher, raise,
+                                  [&](OpBuilder &, Location) { t.yield({in.m, in.l, in.o}); });
   return {branch.getResult(0), branch.getResult(1), branch.getResult(2)};
 }
 
