@@ -76,7 +76,8 @@ std::pair<Value, Value> sequence(const TileBuilder &t, KernelFrame &f, Storage s
                                  StringRef cuName, StringRef lenName) {
   if (storage == Storage::Dense) {
     Value len = f.arg(lenName);
-    return {len, t.mul(t.widen(f.batch), t.widen(len))};
+    Value batch = t.widen(f.batch);
+    return {len, t.mul(batch, t.widen(len))};
   }
   Value cu = f.arg(cuName);
   Value begin = tile::LoadScalarOp::create(t.b, t.loc, t.b.getI32Type(), cu, f.batch);
@@ -109,7 +110,8 @@ KernelFrame emitFrame(const TileBuilder &t, tile::KernelOp kernel, attn::KernelO
   f.batch = t.remU(id, batchCount);
   Value rest = t.divU(id, batchCount);
   f.head = t.remU(rest, t.i32(p.numQHeads));
-  f.qBlock = t.sub(t.sub(f.arg("num_q_blocks"), t.i32(1)), t.divU(rest, t.i32(p.numQHeads)));
+  Value lastBlock = t.sub(f.arg("num_q_blocks"), t.i32(1));
+  f.qBlock = t.sub(lastBlock, t.divU(rest, t.i32(p.numQHeads)));
   f.kvHead = t.divU(f.head, t.i32(p.numQHeads / p.numKvHeads));
 
   std::tie(f.qLen, f.qStart) = sequence(t, f, p.qStorage, "cu_seqlens_q", "q_len");

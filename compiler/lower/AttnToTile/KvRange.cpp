@@ -24,7 +24,9 @@ KvRange emitKvRange(const TileBuilder &t, const KernelFrame &f, const analysis::
   const int64_t keys = plan.kvTile, log = llvm::Log2_64(keys);
   // Positions of the first and the last row of the q block.
   Value q0 = t.add(f.ctx, f.blockRow);
-  Value q1 = t.sub(t.add(f.ctx, t.minS(t.add(f.blockRow, t.i32(plan.blockM())), f.qLen)), t.i32(1));
+  Value endRow = t.minS(t.add(f.blockRow, t.i32(plan.blockM())), f.qLen);
+  Value afterQ1 = t.add(f.ctx, endRow);
+  Value q1 = t.sub(afterQ1, t.i32(1));
   auto value = [&](const analysis::Bound &bound) {
     return analysis::materialize(t.b, t.loc, bound, q0, q1, f.kvLen,
                                  [&](Value v) { return mask.uniform(v); });
@@ -52,10 +54,13 @@ KvRange emitKvRange(const TileBuilder &t, const KernelFrame &f, const analysis::
     Span span{start, end, end, end, {}};
     if (!noInner(interval)) {
       span.fullBegin = start;
-      if (!noHead(interval))
-        span.fullBegin =
-            t.minS(t.maxS(t.shrS(t.add(value(interval.allLo), t.i32(keys - 1)), log), start), end);
-      Value pastInner = t.shrS(t.add(t.minS(value(interval.allHi), lastKey), t.i32(1)), log);
+      if (!noHead(interval)) {
+        Value allLo = value(interval.allLo);
+        Value firstInner = t.shrS(t.add(allLo, t.i32(keys - 1)), log);
+        span.fullBegin = t.minS(t.maxS(firstInner, start), end);
+      }
+      Value allHi = t.minS(value(interval.allHi), lastKey);
+      Value pastInner = t.shrS(t.add(allHi, t.i32(1)), log);
       span.fullEnd = t.minS(t.maxS(pastInner, span.fullBegin), end);
       r.hasFree = true;
     }
@@ -87,8 +92,8 @@ Value KvRange::isMasked(const TileBuilder &t, const Span &span, Value tile) cons
   if (span.fullBegin == span.begin)
     return t.cmp(arith::CmpIPredicate::sge, tile, span.fullEnd);
   // Unsigned, a tile before the full ones is far behind them.
-  return t.cmp(arith::CmpIPredicate::uge, t.sub(tile, span.fullBegin),
-               t.sub(span.fullEnd, span.fullBegin));
+  Value distance = t.sub(tile, span.fullBegin);
+  return t.cmp(arith::CmpIPredicate::uge, distance, t.sub(span.fullEnd, span.fullBegin));
 }
 
 Value KvRange::next(const TileBuilder &t, const Span &span, Value tile) const {

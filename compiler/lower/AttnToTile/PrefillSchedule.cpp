@@ -144,7 +144,8 @@ private:
 Value PrefillSchedule::blockView(const TileBuilder &t, const RowSource &r) const {
   auto type = tile::ViewType::get(t.b.getContext(), r.cols, r.element);
   Value offset = t.mul(t.widen(f_.blockRow), r.stride);
-  Value end = t.minS(t.sub(f_.qLen, f_.blockRow), t.i32(plan_.blockM()));
+  Value rows = t.sub(f_.qLen, f_.blockRow);
+  Value end = t.minS(rows, t.i32(plan_.blockM()));
   return tile::ViewOp::create(t.b, t.loc, type, r.ptr, offset, r.stride, t.i32(0), end);
 }
 
@@ -162,7 +163,8 @@ Fetch PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, 
   Value first = t.i32(0);
   if (!matchPattern(range_.firstKey, m_Zero()))
     first = t.maxS(t.sub(range_.firstKey, key0), first);
-  Value end = t.minS(t.sub(range_.endKey, key0), t.i32(range_.tileKeys));
+  Value rest = t.sub(range_.endKey, key0);
+  Value end = t.minS(rest, t.i32(range_.tileKeys));
   Value offset = t.mul(t.widen(key0), source.stride);
   auto type = tile::ViewType::get(t.b.getContext(), source.cols, source.element);
   Value view =

@@ -109,8 +109,9 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
       int32_t half = int32_t(vector.getNumElements() / 2);
       SmallVector<int32_t> low = llvm::to_vector(llvm::seq<int32_t>(0, half)),
                            high = llvm::to_vector(llvm::seq<int32_t>(half, 2 * half));
-      sum = LLVM::FAddOp::create(rw, loc, LLVM::ShuffleVectorOp::create(rw, loc, sum, sum, low),
-                                 LLVM::ShuffleVectorOp::create(rw, loc, sum, sum, high));
+      Value lower = LLVM::ShuffleVectorOp::create(rw, loc, sum, sum, low),
+            upper = LLVM::ShuffleVectorOp::create(rw, loc, sum, sum, high);
+      sum = LLVM::FAddOp::create(rw, loc, lower, upper);
       vector = cast<VectorType>(sum.getType());
     }
     return RocdlBuilder{rw, loc}.elements(sum);
@@ -130,7 +131,7 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
       return LLVM::BitcastOp::create(rw, loc, f32,
                                      LLVM::ExtractValueOp::create(rw, loc, swapped, i));
     };
-    return std::pair(part(0), part(1));
+    return {part(0), part(1)};
   }
 };
 
@@ -192,7 +193,8 @@ struct AnyGreaterPattern : TilePattern<tile::AnyGreaterOp> {
     Location loc = op.getLoc();
     RocdlBuilder b{rw, loc};
     Value any;
-    for (auto [x, y] : llvm::zip(b.elements(adaptor.getA()), b.elements(adaptor.getB()))) {
+    SmallVector<Value> as = b.elements(adaptor.getA()), bs = b.elements(adaptor.getB());
+    for (auto [x, y] : llvm::zip(as, bs)) {
       Value greater = LLVM::FCmpOp::create(rw, loc, LLVM::FCmpPredicate::ogt, x, y);
       any = any ? LLVM::OrOp::create(rw, loc, any, greater).getResult() : greater;
     }
@@ -215,7 +217,8 @@ struct SeenPattern : TilePattern<tile::SeenOp> {
     Value minusInf = LLVM::ConstantOp::create(
         rw, loc, rw.getF32Type(),
         rw.getFloatAttr(rw.getF32Type(), llvm::APFloat::getInf(llvm::APFloat::IEEEsingle(), true)));
-    Value upper = LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::uge, b.lane(), b.i32(32));
+    Value lane = b.lane();
+    Value upper = LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::uge, lane, b.i32(32));
     // Lanes 0 to 31 hold one row of the register and lanes 32 to 63 another, so a ballot answers
     // for both.
     auto mask = [&](Value s, int64_t bits) -> Value {
@@ -227,9 +230,11 @@ struct SeenPattern : TilePattern<tile::SeenOp> {
       Value high = LLVM::ExtractElementOp::create(rw, loc, halves, b.i32(1));
       auto any = [&](Value v) -> Value {
         Value some = LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::ne, v, b.i32(0));
-        return LLVM::SelectOp::create(rw, loc, some, b.i32(bits), b.i32(0));
+        Value yes = b.i32(bits), no = b.i32(0);
+        return LLVM::SelectOp::create(rw, loc, some, yes, no);
       };
-      return LLVM::SelectOp::create(rw, loc, upper, any(high), any(low));
+      Value ofUpper = any(high), ofLower = any(low);
+      return LLVM::SelectOp::create(rw, loc, upper, ofUpper, ofLower);
     };
     SmallVector<Value> scores = b.elements(adaptor.getScores()), groups;
     Grouping g = Grouping::of(cast<tile::FragType>(op.getSeen().getType()));
@@ -243,8 +248,8 @@ struct SeenPattern : TilePattern<tile::SeenOp> {
           ROCDL::SchedBarrier::create(rw, loc, kNothingAcross);
         Value low = mask(scores[i * g.size + 2 * j], 0xffff),
               high = mask(scores[i * g.size + 2 * j + 1], 0xffff0000);
-        packed = LLVM::InsertElementOp::create(rw, loc, packed,
-                                               LLVM::OrOp::create(rw, loc, low, high), b.i32(j));
+        Value both = LLVM::OrOp::create(rw, loc, low, high);
+        packed = LLVM::InsertElementOp::create(rw, loc, packed, both, b.i32(j));
       }
       groups.push_back(packed);
     }

@@ -133,10 +133,11 @@ struct ReadTrPattern : TilePattern<tile::ReadTrOp> {
       return r.getRes();
     };
     SmallVector<Value> results;
-    for (int64_t i = 0; i < Grouping::of(type).groups; ++i)
-      results.push_back(LLVM::ShuffleVectorOp::create(rw, op.getLoc(), eight, read(uint32_t(2 * i)),
-                                                      read(uint32_t(2 * i + 1)),
+    for (int64_t i = 0; i < Grouping::of(type).groups; ++i) {
+      Value low = read(uint32_t(2 * i)), high = read(uint32_t(2 * i + 1));
+      results.push_back(LLVM::ShuffleVectorOp::create(rw, op.getLoc(), eight, low, high,
                                                       ArrayRef<int32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+    }
     rw.replaceOpWithMultiple(op, {results});
     return success();
   }
@@ -167,10 +168,12 @@ struct DmaPattern : TilePattern<tile::DmaOp> {
     RocdlBuilder b{rw, op.getLoc()};
     LoweredView view = loweredView(adaptor.getView());
     Value lane = b.lane(), wave = lds.wave;
-    Value row = LLVM::XOrOp::create(rw, op.getLoc(), b.apply(source, "lane", lane, "row"),
-                                    b.apply(source, "wave", wave, "row"));
-    Value byte = LLVM::XOrOp::create(rw, op.getLoc(), b.apply(source, "lane", lane, "byte"),
-                                     b.apply(source, "wave", wave, "byte"));
+    auto placeOf = [&](StringRef out) -> Value {
+      Value ofLane = b.apply(source, "lane", lane, out),
+            ofWave = b.apply(source, "wave", wave, out);
+      return LLVM::XOrOp::create(rw, op.getLoc(), ofLane, ofWave);
+    };
+    Value row = placeOf("row"), byte = placeOf("byte");
     Value bufferBase =
         b.add(adaptor.getLds()[0], b.mul(adaptor.getBuffer()[0], b.i32(tileType.bufferBytes())));
     Value waveBase = b.add(bufferBase, b.mul(wave, b.i32(1024)));
@@ -183,8 +186,8 @@ struct DmaPattern : TilePattern<tile::DmaOp> {
         return c ? LLVM::XOrOp::create(rw, op.getLoc(), v, b.i32(c)).getResult() : v;
       };
       Value from = flip(row, source.at("row", {{"instruction", i}}));
-      Value offset =
-          b.add(b.mul(from, view.strideBytes), flip(byte, source.at("byte", {{"instruction", i}})));
+      Value offset = b.mul(from, view.strideBytes);
+      offset = b.add(offset, flip(byte, source.at("byte", {{"instruction", i}})));
       offset = LLVM::SubOp::create(rw, op.getLoc(), offset, view.firstBytes);
       if (ValueRange gap = op.getGap(); !gap.empty())
         offset = outsideGap(b, from, adaptor.getGap()[0][0], adaptor.getGap()[1][0], offset);

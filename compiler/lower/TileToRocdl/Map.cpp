@@ -237,8 +237,8 @@ struct MapPattern : TilePattern<tile::MapOp> {
 
   static Value splatOf(OpBuilder &rw, Location loc, VectorType vector, Value scalar) {
     RocdlBuilder b{rw, loc};
-    Value one = LLVM::InsertElementOp::create(rw, loc, LLVM::PoisonOp::create(rw, loc, vector),
-                                              scalar, b.i32(0));
+    Value none = LLVM::PoisonOp::create(rw, loc, vector);
+    Value one = LLVM::InsertElementOp::create(rw, loc, none, scalar, b.i32(0));
     SmallVector<int32_t> zeros(vector.getNumElements(), 0);
     return LLVM::ShuffleVectorOp::create(rw, loc, one, one, zeros);
   }

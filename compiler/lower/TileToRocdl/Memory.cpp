@@ -47,10 +47,13 @@ struct ViewPattern : TilePattern<tile::ViewOp> {
     };
     Value first = adaptor.getFirst()[0], end = adaptor.getEnd()[0], stride = adaptor.getStride()[0];
     Value strideBytes = b.mul(stride, b.i64(size));
-    Value base = b.add(b.mul(adaptor.getOffset()[0], b.i64(size)), b.mul(wide(first), strideBytes));
+    Value base = b.mul(adaptor.getOffset()[0], b.i64(size));
+    base = b.add(base, b.mul(wide(first), strideBytes));
     // Up to the last byte of row end - 1, nothing if there is no row.
-    Value rows = LLVM::SubOp::create(rw, loc, wide(end), wide(first));
-    Value bytes = b.add(b.mul(b.add(rows, b.i64(-1)), strideBytes), b.i64(type.getCols() * size));
+    Value end64 = wide(end), first64 = wide(first);
+    Value rows = LLVM::SubOp::create(rw, loc, end64, first64);
+    Value bytes = b.mul(b.add(rows, b.i64(-1)), strideBytes);
+    bytes = b.add(bytes, b.i64(type.getCols() * size));
     Value any = LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::sgt, rows, b.i64(0));
     bytes = LLVM::SelectOp::create(rw, loc, any, bytes, b.i64(0));
     Value stride32 = LLVM::TruncOp::create(rw, loc, rw.getI32Type(), strideBytes);
@@ -65,7 +68,8 @@ struct ViewPattern : TilePattern<tile::ViewOp> {
 Value laneOffset(const RocdlBuilder &b, Value lane, const LinearLayout &l, const LoweredView &view,
                  Value row0, int64_t size) {
   Value row = b.add(row0, b.apply(l, "lane", lane, "col"));
-  Value col = b.mul(b.apply(l, "lane", lane, "row"), b.i32(size));
+  Value col = b.apply(l, "lane", lane, "row");
+  col = b.mul(col, b.i32(size));
   return LLVM::SubOp::create(b.b, b.loc, b.add(b.mul(row, view.strideBytes), col), view.firstBytes);
 }
 
@@ -178,7 +182,8 @@ struct FetchPattern : TilePattern<tile::FetchOp> {
     Value elements = adaptor.getElements()[0];
     Value inside = LLVM::ICmpOp::create(rw, loc, LLVM::ICmpPredicate::ult, base, elements);
     Value left = LLVM::SubOp::create(rw, loc, elements, base);
-    Value bytes = LLVM::SelectOp::create(rw, loc, inside, b.mul(left, b.i64(size)), b.i64(0));
+    Value bytes = b.mul(left, b.i64(size));
+    bytes = LLVM::SelectOp::create(rw, loc, inside, bytes, b.i64(0));
     Value rsrc = makeRsrc(rw, loc, adaptor.getPtr()[0], b.mul(base, b.i64(size)), bytes);
     Value offset = b.mul(adaptor.getOffset()[0], b.i32(size));
     // i64 elements are documented to fit in 32 bits; the low half is the value.

@@ -52,7 +52,10 @@ Value expandLog2(const MathBuilder &m, Value x) { return m.log2(x); }
 Value expandExp(const MathBuilder &m, Value x) {
   return m.exp2(m.mul(x, m.c(std::numbers::log2e)));
 }
-Value expandLog(const MathBuilder &m, Value x) { return m.mul(m.log2(x), m.c(std::numbers::ln2)); }
+Value expandLog(const MathBuilder &m, Value x) {
+  Value log2 = m.log2(x);
+  return m.mul(log2, m.c(std::numbers::ln2));
+}
 
 /// The fraction of x / 2 pi. The rounding of the product is added back and whole turns are dropped
 /// first: positions of any size keep their phase.
@@ -96,16 +99,18 @@ struct TanhPattern : OpRewritePattern<math::TanhOp> {
     MathBuilder m{rw, op.getLoc()};
     Value x = op.getOperand();
     Value e = m.exp2(m.mul(x, m.c(2 * std::numbers::log2e)));
-    Value far = m.fma(m.c(-2), m.rcp(m.add(m.c(1), e)), m.c(1));
+    Value minusTwo = m.c(-2), part = m.rcp(m.add(m.c(1), e));
+    Value far = m.fma(minusTwo, part, m.c(1));
     if (absoluteErrorSuffices(op)) {
       rw.replaceOp(op, far);
       return success();
     }
     Value square = m.mul(x, x);
-    Value series = m.mul(square, m.fma(square, m.c(2.0 / 15), m.c(-1.0 / 3)));
+    Value fifth = m.c(2.0 / 15), third = m.c(-1.0 / 3);
+    Value series = m.mul(square, m.fma(square, fifth, third));
     Value size = math::AbsFOp::create(rw, op.getLoc(), x);
-    rw.replaceOp(op,
-                 m.select(arith::CmpFPredicate::OLT, size, m.c(0.125), m.fma(series, x, x), far));
+    Value limit = m.c(0.125), near = m.fma(series, x, x);
+    rw.replaceOp(op, m.select(arith::CmpFPredicate::OLT, size, limit, near, far));
     return success();
   }
 };
@@ -162,9 +167,10 @@ struct DivPattern : OpRewritePattern<arith::DivFOp> {
   /// the error is not finite.
   static Value refined(const MathBuilder &m, arith::DivFOp op, Value quotient, Value inverse) {
     Value error = m.fma(m.neg(quotient), op.getRhs(), op.getLhs());
-    return m.select(arith::CmpFPredicate::OLT, math::AbsFOp::create(m.b, m.loc, error),
-                    m.c(std::numeric_limits<double>::infinity()), m.fma(error, inverse, quotient),
-                    quotient);
+    Value size = math::AbsFOp::create(m.b, m.loc, error),
+          infinity = m.c(std::numeric_limits<double>::infinity()),
+          corrected = m.fma(error, inverse, quotient);
+    return m.select(arith::CmpFPredicate::OLT, size, infinity, corrected, quotient);
   }
 };
 
@@ -251,10 +257,12 @@ struct PowPattern : OpRewritePattern<math::PowFOp> {
     Value x = op.getLhs(), y = op.getRhs(), zero = m.c(0);
     Value size = m.exp2(m.mul(y, m.log2(math::AbsFOp::create(rw, loc, x))));
     Value half = m.mul(y, m.c(0.5));
-    Value odd = m.select(P::OEQ, math::FloorOp::create(rw, loc, half), half, size,
-                         arith::NegFOp::create(rw, loc, size));
-    Value whole = m.select(P::OEQ, math::FloorOp::create(rw, loc, y), y, odd,
-                           m.c(std::numeric_limits<double>::quiet_NaN()));
+    Value wholeHalf = math::FloorOp::create(rw, loc, half),
+          negative = arith::NegFOp::create(rw, loc, size);
+    Value odd = m.select(P::OEQ, wholeHalf, half, size, negative);
+    Value wholeY = math::FloorOp::create(rw, loc, y),
+          none = m.c(std::numeric_limits<double>::quiet_NaN());
+    Value whole = m.select(P::OEQ, wholeY, y, odd, none);
     Value any = m.select(P::OLT, x, zero, whole, size);
     rw.replaceOp(op, m.select(P::OEQ, y, zero, m.c(1), any));
     return success();

@@ -31,8 +31,8 @@ Value RocdlBuilder::lane() const {
 }
 
 Value RocdlBuilder::countedLane() const {
-  Value low =
-      ROCDL::MbcntLoOp::create(b, loc, b.getI32Type(), i32(-1), i32(0), ArrayAttr(), ArrayAttr());
+  Value all = i32(-1), none = i32(0);
+  Value low = ROCDL::MbcntLoOp::create(b, loc, b.getI32Type(), all, none, ArrayAttr(), ArrayAttr());
   return ROCDL::MbcntHiOp::create(b, loc, b.getI32Type(), i32(-1), low, ArrayAttr(), ArrayAttr());
 }
 
@@ -87,8 +87,8 @@ Value RocdlBuilder::joined(ArrayRef<Value> elements) const {
   }
   size_t half = elements.size() / 2;
   SmallVector<int32_t> inOrder = llvm::to_vector(llvm::seq<int32_t>(0, int32_t(elements.size())));
-  return LLVM::ShuffleVectorOp::create(b, loc, joined(elements.take_front(half)),
-                                       joined(elements.drop_front(half)), inOrder);
+  Value front = joined(elements.take_front(half)), back = joined(elements.drop_front(half));
+  return LLVM::ShuffleVectorOp::create(b, loc, front, back, inOrder);
 }
 
 SmallVector<Value> RocdlBuilder::groups(tile::FragType type, ArrayRef<Value> elements) const {
