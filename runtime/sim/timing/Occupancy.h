@@ -14,7 +14,12 @@ struct Occupancy {
 
 Occupancy occupancy(const LaunchFacts &, const TimingParams &);
 
-/// Workgroup i starts on XCD i % xcds; inside, CUs take turns.
+/// How many times a CU is filled with workgroups in the replay: the first ones start together,
+/// cold; those that take their places show how workgroups overlap from then on.
+inline constexpr uint64_t kReplayedRounds = 2;
+
+/// Workgroup i starts on XCD i % xcds; inside, CUs take turns. So do those that follow the first
+/// round, as long as all take the same time.
 struct Placement {
   int xcd, cu;
 };

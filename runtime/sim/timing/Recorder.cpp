@@ -7,7 +7,7 @@
 namespace attune::sim {
 
 /// Watches the workgroups of one host thread. Only those on the first CU are traced; those that
-/// share its L2 at the start leave the set of lines they touch.
+/// share its L2 then leave the set of lines they touch.
 class TimingRecorder::Watch : public Observer {
 public:
   Watch(TimingRecorder &recorder, const Dispatch &d)
@@ -19,8 +19,8 @@ public:
     id_ = g.id[0] + uint64_t(d_.grid[0]) * (g.id[1] + uint64_t(d_.grid[1]) * g.id[2]);
     Placement at = firstPlacement(id_, recorder_.params_);
     const TimingParams &p = recorder_.params_;
-    bool first = id_ < uint64_t(p.cus()) * uint64_t(std::max(occupancy_.workgroupsPerCu, 1));
-    footprinted_ = first && at.xcd == 0;
+    const uint64_t round = uint64_t(p.cus()) * uint64_t(std::max(occupancy_.workgroupsPerCu, 1));
+    footprinted_ = id_ < kReplayedRounds * round && at.xcd == 0;
     traced_ = footprinted_ && at.cu == 0;
     trace_ = {{g.id[0], g.id[1], g.id[2]}, std::vector<WaveTrace>(traced_ ? waves.size() : 0)};
     footprint_.clear();

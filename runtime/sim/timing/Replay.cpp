@@ -3,24 +3,48 @@
 
 namespace attune::sim {
 
-Replay::Replay(const LaunchTrace &trace, const TimingParams &p, const ChipLoad &load, bool timeline)
-    : trace_(trace), params_(p), keepTimeline_(timeline), lds_(params_), memory_(params_, load),
-      insts_(trace.text.size()) {}
+Replay::Replay(const LaunchTrace &trace, const TimingParams &p, const ChipLoad &load, int resident,
+               bool timeline)
+    : trace_(trace), params_(p), resident_(size_t(resident)), keepTimeline_(timeline),
+      lds_(params_), memory_(params_, load), insts_(trace.text.size()) {}
 
 void Replay::add(const WorkgroupTrace &g) {
+  left_ += g.waves.size();
+  if (groups_.size() < resident_)
+    place(g, uint64_t(params_.coldStartClk) + waves_.size() * uint64_t(params_.waveLaunchClk));
+  else
+    queue_.push_back(&g);
+}
+
+/// On the CU: its first wave starts at `clk`, the others one after another.
+void Replay::place(const WorkgroupTrace &g, uint64_t clk) {
   int group = int(groups_.size());
   groups_.push_back({int(g.waves.size()), 0, 0});
   for (const WaveTrace &trace : g.waves) {
     auto w = std::make_unique<WaveSlot>(trace, params_);
+    auto simd = std::min_element(simds_.begin(), simds_.end(),
+                                 [](const auto &a, const auto &b) { return a.live < b.live; });
     w->number = uint32_t(waves_.size());
     w->group = group;
-    w->simd = int(w->number % kSimds);
-    w->freeAt = w->tryAt = nextSlot(uint64_t(params_.coldStartClk) +
-                                    uint64_t(w->number) * uint64_t(params_.waveLaunchClk));
-    simds_[size_t(w->simd)].waves.push_back(w.get());
+    w->simd = int(simd - simds_.begin());
+    w->freeAt = w->tryAt = nextSlot(clk);
+    simd->waves.push_back(w.get());
+    ++simd->live;
     waves_.push_back(std::move(w));
+    clk += uint64_t(params_.waveLaunchClk);
   }
-  left_ += g.waves.size();
+}
+
+/// Gives the places of workgroups that ended to those in line. The code is in the instruction cache
+/// by now: they start as waves of one launch follow each other.
+void Replay::refill(uint64_t clk) {
+  for (; freePlaces_ && !queue_.empty(); --freePlaces_) {
+    place(*queue_.front(), clk + uint64_t(params_.slotClk + params_.waveLaunchClk));
+    queue_.pop_front();
+  }
+  if (freePlaces_ && !full_.clk)
+    full_ = {end_, instructions_};
+  freePlaces_ = 0;
 }
 
 uint64_t Replay::nextSlot(uint64_t clk) const {
@@ -39,6 +63,8 @@ bool Replay::run() {
     std::array<int, kSimds> order = order_;
     for (int simd : order)
       offer(simds_[size_t(simd)], clk);
+    if (freePlaces_)
+      refill(clk);
   }
   return true;
 }
@@ -284,8 +310,11 @@ void Replay::finish(WaveSlot &w, uint64_t clk) {
   w.tryAt = kNever;
   end_ = std::max(end_, clk + uint64_t(params_.slotClk));
   --left_;
+  --simds_[size_t(w.simd)].live;
   Group &g = groups_[size_t(w.group)];
   ++g.ended;
+  if (g.ended == g.waves)
+    ++freePlaces_;
   if (g.waiting && g.waiting + g.ended == g.waves)
     release(w.group, clk);
 }

@@ -1,4 +1,5 @@
-// The replay of the resident workgroups of one CU.
+// The replay of the workgroups of one CU: those that are resident at the start, and those that take
+// their place.
 //
 // Every 4 clk each of the 4 SIMDs offers its waves, the higher s_setprio first and then the older,
 // an issue slot. A wave issues its next instruction if everything the instruction needs is there:
@@ -19,14 +20,20 @@ namespace attune::sim {
 
 class Replay {
 public:
-  Replay(const LaunchTrace &, const TimingParams &, const ChipLoad &, bool timeline);
-  /// Puts a workgroup on the CU, its waves on the SIMDs in turn.
+  /// `resident`: how many workgroups the CU holds.
+  Replay(const LaunchTrace &, const TimingParams &, const ChipLoad &, int resident, bool timeline);
+  /// Puts a workgroup on the CU, its waves on the SIMDs that have fewest; if the CU is full, in
+  /// line for the place of the first that ends.
   void add(const WorkgroupTrace &);
   /// To the end of the last wave. False if the trace cannot be replayed (a barrier never
   /// completes).
   bool run();
 
-  uint64_t clk() const { return end_; }
+  /// Until a place stays empty: clk and the instructions executed by then.
+  struct Full {
+    uint64_t clk = 0, instructions = 0;
+  };
+  const Full &full() const { return full_; }
   /// Fills in everything that a CU knows.
   void report(TimingReport &) const;
 
@@ -60,6 +67,7 @@ private:
     uint64_t valuFree = 0, matrixFree = 0, valuWindow = 0, packedWindow = 0;
     uint64_t memFree = 0, vmemFree = 0, scalarFree = 0, branchFree = 0;
     uint64_t matrixBusy = 0; ///< clk so far
+    int live = 0;            ///< waves that have not ended
     std::vector<WaveSlot *> waves;
   };
   struct Group {
@@ -91,6 +99,8 @@ private:
   void arrive(WaveSlot &, uint64_t clk);
   void release(int group, uint64_t clk);
   void finish(WaveSlot &, uint64_t clk);
+  void place(const WorkgroupTrace &, uint64_t clk);
+  void refill(uint64_t clk);
   void yieldMemory(int simd);
   void offer(SimdUnits &, uint64_t clk);
   void charge(WaveSlot &, Stall, uint64_t clk);
@@ -102,6 +112,7 @@ private:
 
   const LaunchTrace &trace_;
   TimingParams params_;
+  size_t resident_;
   bool keepTimeline_;
   LdsUnit lds_;
   MemoryUnit memory_;
@@ -109,6 +120,9 @@ private:
   std::array<SimdUnits, kSimds> simds_;
   std::array<int, kSimds> order_ = {0, 1, 2, 3}; ///< of slots; who used memory last comes last
   std::vector<Group> groups_;
+  std::deque<const WorkgroupTrace *> queue_; ///< not on the CU yet
+  int freePlaces_ = 0;                       ///< left by workgroups that ended in this slot
+  Full full_;
   std::vector<InstReport> insts_;                                        ///< by index of the text
   std::map<std::pair<uint32_t, uint32_t>, std::vector<LoopMark>> loops_; ///< by branch and wave
   std::vector<TimedIssue> timeline_;

@@ -3,6 +3,7 @@
 #include "runtime/sim/timing/Timing.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace attune::sim {
 
@@ -65,16 +66,35 @@ void Replay::report(TimingReport &r) const {
 
 namespace {
 
-ChipLoad chipLoad(const LaunchTrace &t, uint64_t workgroups, const TimingOptions &options) {
+/// Who shares lines in L2: workgroups that run at the same time, which is those of one round of
+/// `together` ids.
+ChipLoad chipLoad(const LaunchTrace &t, uint64_t together, uint64_t workgroups,
+                  const TimingOptions &options) {
   const TimingParams &p = options.params;
   ChipLoad load;
-  for (const auto &[id, lines] : t.footprints)
-    for (uint64_t line : lines)
-      ++load.sharers[line];
+  struct Touched {
+    uint64_t round = ~uint64_t(0);
+    uint32_t workgroups = 0;
+  };
+  std::unordered_map<uint64_t, Touched> last;
+  uint64_t round = 0, lines = 0, mostLines = 0;
+  for (const auto &[id, footprint] : t.footprints) {
+    if (std::exchange(round, id / together) != id / together)
+      lines = 0;
+    for (uint64_t line : footprint) {
+      Touched &touched = last[line];
+      if (std::exchange(touched.round, round) != round) {
+        touched.workgroups = 0;
+        mostLines = std::max(mostLines, ++lines);
+      }
+      uint32_t &sharers = load.sharers[line];
+      sharers = std::max(sharers, ++touched.workgroups);
+    }
+  }
   if (options.sharers)
     for (auto &[line, count] : load.sharers)
       count = options.sharers;
-  load.fitsL2 = load.sharers.size() * uint64_t(p.lineBytes) <= uint64_t(p.l2Bytes);
+  load.fitsL2 = mostLines * uint64_t(p.lineBytes) <= uint64_t(p.l2Bytes);
   load.xcds = std::max(1u, options.xcds);
   load.activeCus = double(std::min<uint64_t>(workgroups, uint64_t(p.cus())));
   return load;
@@ -99,13 +119,21 @@ MatrixWork matrixWork(const LaunchTrace &t) {
   return work;
 }
 
+/// Clk that a workgroup on a CU takes for an instruction. If more workgroups follow than the chip
+/// holds, it is that of a CU whose places are all taken, which the last ones to be replayed do not
+/// show.
+double clkPerInstruction(const TimingReport &r, const Replay::Full &full, const TimingParams &p) {
+  double resident = r.residentWorkgroups;
+  if (r.workgroups > uint64_t(r.residentWorkgroups) * uint64_t(p.cus()))
+    return double(full.clk) * resident / double(full.instructions);
+  return double(r.clk) * resident / double(r.instructions);
+}
+
 /// From the replayed workgroups to all: each takes time, flops and bytes in proportion to the
 /// instructions it executed.
-void extrapolate(TimingReport &r, const LaunchTrace &t, const TimingParams &p) {
-  uint64_t replayed = 0;
-  for (const auto &[id, g] : t.workgroups)
-    replayed += t.executed.at(id);
-  double perInstruction = double(r.clk) * double(t.workgroups.size()) / double(replayed);
+void extrapolate(TimingReport &r, const LaunchTrace &t, const Replay::Full &full,
+                 const TimingParams &p) {
+  double perInstruction = clkPerInstruction(r, full, p);
   std::vector<uint64_t> durations;
   durations.reserve(r.workgroups);
   double executed = 0;
@@ -116,7 +144,7 @@ void extrapolate(TimingReport &r, const LaunchTrace &t, const TimingParams &p) {
     if (++at == t.executed.end())
       at = t.executed.begin();
   }
-  double scale = executed / double(replayed);
+  double scale = executed / double(r.instructions);
   MatrixWork work = matrixWork(t);
   r.kernelClk = dispatchClk(durations, std::max(1, r.residentWorkgroups), p);
   r.flops = work.flops * scale;
@@ -150,9 +178,11 @@ Result<TimingReport> simulateTiming(const TimingRecorder &recorder, const Timing
                  fmt::format("timing: kernel {} does not fit a compute unit: its {} bound it",
                              r.kernel, r.occupancy.limit)};
   r.workgroups = options.workgroups ? options.workgroups : trace.executed.size();
-  r.residentWorkgroups = int(trace.workgroups.size());
-  ChipLoad load = chipLoad(trace, r.workgroups, options);
-  Replay replay(trace, options.params, load, options.timeline);
+  r.replayedWorkgroups = int(trace.workgroups.size());
+  r.residentWorkgroups = std::min(r.replayedWorkgroups, r.occupancy.workgroupsPerCu);
+  const uint64_t together = uint64_t(options.params.cus()) * uint64_t(r.occupancy.workgroupsPerCu);
+  ChipLoad load = chipLoad(trace, together, r.workgroups, options);
+  Replay replay(trace, options.params, load, r.residentWorkgroups, options.timeline);
   for (const auto &[id, g] : trace.workgroups)
     replay.add(g);
   if (!replay.run())
@@ -161,7 +191,7 @@ Result<TimingReport> simulateTiming(const TimingRecorder &recorder, const Timing
         fmt::format("timing: the waves of kernel {} wait for each other for ever", r.kernel)};
   replay.report(r);
   r.bankDwords = trace.banks.dwords;
-  extrapolate(r, trace, options.params);
+  extrapolate(r, trace, replay.full(), options.params);
   return r;
 }
 

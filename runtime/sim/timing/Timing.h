@@ -8,7 +8,7 @@
 //   puts(sim::timingText(*report).c_str());             // or timingJson
 //
 // The recorder keeps the executed instructions of the workgroups that the dispatcher would put on
-// the first compute unit (XCD 0, CU 0) at the start: ids 0, 256, 512 ... as many as fit.
+// the first compute unit (XCD 0, CU 0): ids 0, 256, 512 ... as many as fit, and as many again.
 // simulateTiming replays them on a model of that CU: 4 SIMDs, their issue rules, the matrix unit
 // and what may run beside it, LDS queues and banks, the memory pipeline, counters, barriers. The
 // rest of the chip is a latency and a bandwidth. docs/timing.md describes the model and what it

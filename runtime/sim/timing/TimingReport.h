@@ -61,8 +61,9 @@ struct TimedIssue {
 struct TimingReport {
   std::string kernel;
   Occupancy occupancy;
-  uint64_t workgroups = 0;            ///< of the launch that is timed
-  int residentWorkgroups = 0;         ///< that were replayed together
+  uint64_t workgroups = 0; ///< of the launch that is timed
+  int replayedWorkgroups = 0;
+  int residentWorkgroups = 0;         ///< of them at the same time
   uint64_t clk = 0;                   ///< from dispatch to the end of the last replayed wave
   uint64_t instructions = 0;          ///< of the replayed waves
   double matrixBusy = 0;              ///< fraction of clk, of the SIMDs that have waves

@@ -47,7 +47,7 @@ std::string timingText(const TimingReport &r, size_t hottest) {
       "kernel {}: {} workgroups of {} waves; {} resident on a CU (bound by {}), {} replayed\n"
       "  CU        {} clk, {} instructions, matrix unit busy {:.1f} %\n",
       r.kernel, r.workgroups, r.occupancy.wavesPerWorkgroup, r.occupancy.workgroupsPerCu,
-      r.occupancy.limit, r.residentWorkgroups, r.clk, r.instructions, 100 * r.matrixBusy);
+      r.occupancy.limit, r.replayedWorkgroups, r.clk, r.instructions, 100 * r.matrixBusy);
   if (r.loop.found)
     text += fmt::format("  loop      {:#x}..{:#x}: {:.0f} clk an iteration, {} iterations, matrix "
                         "unit busy {:.1f} %\n",
@@ -84,7 +84,7 @@ std::string timingJson(const TimingReport &r) {
                     {"workgroupsPerCu", r.occupancy.workgroupsPerCu},
                     {"wavesPerSimd", r.occupancy.wavesPerSimd},
                     {"limit", r.occupancy.limit},
-                    {"replayed", r.residentWorkgroups}};
+                    {"replayed", r.replayedWorkgroups}};
   j["clk"] = r.clk;
   j["instructions"] = r.instructions;
   j["matrixBusy"] = r.matrixBusy;

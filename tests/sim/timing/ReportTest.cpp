@@ -2,6 +2,7 @@
 // nothing.
 #include "tests/sim/timing/TimingHarness.h"
 #include <catch2/catch.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 
 using namespace attune::sim;
@@ -112,7 +113,42 @@ TEST_CASE("resident workgroups are replayed together") {
   REQUIRE(r);
   CHECK(r->occupancy.workgroupsPerCu == 2); // 256 registers: two waves a SIMD
   CHECK(r->residentWorkgroups == 2);
+  CHECK(r->replayedWorkgroups == 2);
   CHECK(r->kernelClk == r->clk);
+}
+
+TEST_CASE("a workgroup that has ended makes room for the next") {
+  // Each waits for its own cold load before it multiplies: alone on the CU, nothing hides that.
+  const std::string body =
+      "s_load_dword s4, s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\n" + std::string(kLoop);
+  auto timed = [&](uint32_t workgroups, uint64_t of = 0) {
+    return timeSnippet(
+        {.body = body, .threads = 256, .options = {.workgroups = of}, .workgroups = workgroups});
+  };
+  TimingReport one = timed(512), two = timed(1024), more = timed(1536);
+  CHECK(two.replayedWorkgroups == 4);
+  CHECK(two.residentWorkgroups == 2);
+  CHECK(more.replayedWorkgroups == 4); // two rounds are enough to see how they overlap
+  CHECK(two.instructions == 2 * one.instructions);
+  std::map<uint32_t, uint64_t> start, end;
+  for (const TimedIssue &i : two.timeline) {
+    start.try_emplace(i.wave, i.clk);
+    end[i.wave] = i.clk;
+  }
+  REQUIRE(start.size() == 16);
+  auto groupEnd = [&](uint32_t wave) {
+    return std::max({end[wave], end[wave + 1], end[wave + 2], end[wave + 3]});
+  };
+  const uint64_t firstEnd = std::min(groupEnd(0), groupEnd(4));
+  CHECK(start[7] < firstEnd);      // the first round starts together,
+  CHECK(start[8] > firstEnd);      // the second where a workgroup has ended,
+  CHECK(start[8] < firstEnd + 64); // at once and warm
+  CHECK(two.clk < 2 * one.clk);
+  // A launch takes as many rounds as it has, at the pace of a CU that is full.
+  CHECK(two.kernelClk <= two.clk);
+  CHECK(more.kernelClk == Catch::Detail::Approx(1.5 * double(two.kernelClk)).epsilon(0.001));
+  CHECK(timed(1024, 2048).kernelClk ==
+        Catch::Detail::Approx(2.0 * double(two.kernelClk)).epsilon(0.001));
 }
 
 TEST_CASE("the clock model is stated and used") {
