@@ -11,15 +11,16 @@ Replay::Replay(const LaunchTrace &trace, const TimingParams &p, const ChipLoad &
 void Replay::add(const WorkgroupTrace &g) {
   left_ += g.waves.size();
   if (groups_.size() < resident_)
-    place(g, uint64_t(params_.coldStartClk) + waves_.size() * uint64_t(params_.waveLaunchClk));
+    place(g, 0, uint64_t(params_.coldStartClk) + waves_.size() * uint64_t(params_.waveLaunchClk));
   else
     queue_.push_back(&g);
 }
 
-/// On the CU: its first wave starts at `clk`, the others one after another.
-void Replay::place(const WorkgroupTrace &g, uint64_t clk) {
+/// On the CU, in a place that is free since then: its first wave starts at `clk`, the others one
+/// after another.
+void Replay::place(const WorkgroupTrace &g, uint64_t since, uint64_t clk) {
   int group = int(groups_.size());
-  groups_.push_back({int(g.waves.size()), 0, 0});
+  groups_.push_back({int(g.waves.size()), 0, 0, since});
   for (const WaveTrace &trace : g.waves) {
     auto w = std::make_unique<WaveSlot>(trace, params_);
     auto simd = std::min_element(simds_.begin(), simds_.end(),
@@ -39,7 +40,7 @@ void Replay::place(const WorkgroupTrace &g, uint64_t clk) {
 /// by now: they start as waves of one launch follow each other.
 void Replay::refill(uint64_t clk) {
   for (; freePlaces_ && !queue_.empty(); --freePlaces_) {
-    place(*queue_.front(), clk + uint64_t(params_.slotClk + params_.waveLaunchClk));
+    place(*queue_.front(), clk, clk + uint64_t(params_.slotClk + params_.waveLaunchClk));
     queue_.pop_front();
   }
   if (freePlaces_ && !full_.clk)
@@ -313,8 +314,10 @@ void Replay::finish(WaveSlot &w, uint64_t clk) {
   --simds_[size_t(w.simd)].live;
   Group &g = groups_[size_t(w.group)];
   ++g.ended;
-  if (g.ended == g.waves)
+  if (g.ended == g.waves) {
     ++freePlaces_;
+    heldClk_ += clk + uint64_t(params_.slotClk) - g.since;
+  }
   if (g.waiting && g.waiting + g.ended == g.waves)
     release(w.group, clk);
 }

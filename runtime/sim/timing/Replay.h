@@ -34,6 +34,8 @@ public:
     uint64_t clk = 0, instructions = 0;
   };
   const Full &full() const { return full_; }
+  /// Clk that workgroups held their places, all together.
+  uint64_t heldClk() const { return heldClk_; }
   /// Fills in everything that a CU knows.
   void report(TimingReport &) const;
 
@@ -72,6 +74,7 @@ private:
   };
   struct Group {
     int waves = 0, ended = 0, waiting = 0;
+    uint64_t since = 0; ///< when its place was free for it
   };
   struct LoopMark {
     uint64_t clk, matrixBusy;
@@ -99,7 +102,7 @@ private:
   void arrive(WaveSlot &, uint64_t clk);
   void release(int group, uint64_t clk);
   void finish(WaveSlot &, uint64_t clk);
-  void place(const WorkgroupTrace &, uint64_t clk);
+  void place(const WorkgroupTrace &, uint64_t since, uint64_t clk);
   void refill(uint64_t clk);
   void yieldMemory(int simd);
   void offer(SimdUnits &, uint64_t clk);
@@ -123,6 +126,7 @@ private:
   std::deque<const WorkgroupTrace *> queue_; ///< not on the CU yet
   int freePlaces_ = 0;                       ///< left by workgroups that ended in this slot
   Full full_;
+  uint64_t heldClk_ = 0;
   std::vector<InstReport> insts_;                                        ///< by index of the text
   std::map<std::pair<uint32_t, uint32_t>, std::vector<LoopMark>> loops_; ///< by branch and wave
   std::vector<TimedIssue> timeline_;

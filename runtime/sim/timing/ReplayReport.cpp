@@ -119,21 +119,20 @@ MatrixWork matrixWork(const LaunchTrace &t) {
   return work;
 }
 
-/// Clk that a workgroup on a CU takes for an instruction. If more workgroups follow than the chip
-/// holds, it is that of a CU whose places are all taken, which the last ones to be replayed do not
-/// show.
-double clkPerInstruction(const TimingReport &r, const Replay::Full &full, const TimingParams &p) {
-  double resident = r.residentWorkgroups;
-  if (r.workgroups > uint64_t(r.residentWorkgroups) * uint64_t(p.cus()))
-    return double(full.clk) * resident / double(full.instructions);
-  return double(r.clk) * resident / double(r.instructions);
+/// Clk that a workgroup on a CU takes for an instruction. If the launch has several rounds, it is
+/// that of a CU whose places are all taken, which the last ones to be replayed do not show.
+double clkPerInstruction(const TimingReport &r, const Replay &replay, bool rounds) {
+  const Replay::Full &full = replay.full();
+  return rounds ? double(full.clk) * r.residentWorkgroups / double(full.instructions)
+                : double(replay.heldClk()) / double(r.instructions);
 }
 
 /// From the replayed workgroups to all: each takes time, flops and bytes in proportion to the
 /// instructions it executed.
-void extrapolate(TimingReport &r, const LaunchTrace &t, const Replay::Full &full,
+void extrapolate(TimingReport &r, const LaunchTrace &t, const Replay &replay,
                  const TimingParams &p) {
-  double perInstruction = clkPerInstruction(r, full, p);
+  const bool rounds = r.workgroups > uint64_t(r.residentWorkgroups) * uint64_t(p.cus());
+  double perInstruction = clkPerInstruction(r, replay, rounds);
   std::vector<uint64_t> durations;
   durations.reserve(r.workgroups);
   double executed = 0;
@@ -147,6 +146,8 @@ void extrapolate(TimingReport &r, const LaunchTrace &t, const Replay::Full &full
   double scale = executed / double(r.instructions);
   MatrixWork work = matrixWork(t);
   r.kernelClk = dispatchClk(durations, std::max(1, r.residentWorkgroups), p);
+  if (!rounds) // the CU that was replayed is one of the chip's
+    r.kernelClk = std::max(r.kernelClk, r.clk);
   r.flops = work.flops * scale;
   r.bytes = r.vmemBytes * scale;
   constexpr double kSimds = 4;
@@ -191,7 +192,7 @@ Result<TimingReport> simulateTiming(const TimingRecorder &recorder, const Timing
         fmt::format("timing: the waves of kernel {} wait for each other for ever", r.kernel)};
   replay.report(r);
   r.bankDwords = trace.banks.dwords;
-  extrapolate(r, trace, replay.full(), options.params);
+  extrapolate(r, trace, replay, options.params);
   return r;
 }
 
