@@ -241,19 +241,23 @@ std::string Conversion::str() const {
   return fmt::format("{} ({} clk)", fmt::join(items, ", "), clocks());
 }
 
-Result<Conversion> findConversion(const LinearLayout &from, const LinearLayout &to) {
+Result<Conversion> findWaveConversion(const LinearLayout &from, const LinearLayout &to) {
   if (Result<void> check = checkPair(from, to); !check)
     return check.error();
   const LinearLayout move =
       from.then(*to.inverse())
           .sublayout({"register", "lane", "wave"}, {"register", "lane", "wave"});
+  if (!wavesStay(move))
+    return refuse("values change their wave, which takes LDS", from, to);
+  return MoveSearch(move.sublayout({"register", "lane"}, {"register", "lane"})).run();
+}
+
+Result<Conversion> findConversion(const LinearLayout &from, const LinearLayout &to) {
+  if (Result<void> check = checkPair(from, to); !check)
+    return check.error();
   const ConversionStep lds = ldsStep(from.inSize("register"), from.inSize("wave"));
-  if (wavesStay(move)) {
-    Conversion inWave =
-        MoveSearch(move.sublayout({"register", "lane"}, {"register", "lane"})).run();
-    if (inWave.clocks() <= lds.clocks)
-      return inWave;
-  }
+  if (auto inWave = findWaveConversion(from, to); inWave && inWave->clocks() <= lds.clocks)
+    return inWave;
   return Conversion{{lds}};
 }
 

@@ -57,4 +57,7 @@ struct Conversion {
 /// same number of registers, lanes and waves. An error says which of this does not hold.
 Result<Conversion> findConversion(const LinearLayout &from, const LinearLayout &to);
 
+/// The same without LDS, which may be in use: an error if a value changes its wave.
+Result<Conversion> findWaveConversion(const LinearLayout &from, const LinearLayout &to);
+
 } // namespace attune::layout

@@ -296,6 +296,20 @@ def Tile_SliceOp : Tile_Op<"slice", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_ConvertOp : Tile_Op<"convert", [Pure]> {
+  let summary = "the same elements in other lanes and registers of the wave";
+  let description = [{
+    What instructions compute on and what memory likes lie otherwise: a matrix operand has a row of memory in two lanes,
+    sixteen lanes that load four neighbouring chunks each of sixteen rows use whole sectors. Which moves get from
+    one to the other is worked out by compiler/layout/Conversion.h. Elements of 16 bits move in the pairs of a
+    register: both layouts have the same neighbours in registers 0 and 1.
+  }];
+  let arguments = (ins Tile_FragType:$input);
+  let results = (outs Tile_FragType:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let summary = "another element type, rounded to nearest even, in the same layout";
   let arguments = (ins Tile_FragType:$input);

@@ -186,6 +186,16 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
+LogicalResult ConvertOp::verify() {
+  auto in = cast<FragType>(getInput().getType()), out = cast<FragType>(getResult().getType());
+  if (in.getElementType() != out.getElementType() || in.getRows() != out.getRows() ||
+      in.getCols() != out.getCols())
+    return emitOpError() << "keeps element type, rows and columns";
+  if (in.registers() != out.registers())
+    return emitOpError() << "has " << in.registers() << " registers against " << out.registers();
+  return success();
+}
+
 LogicalResult CastOp::verify() {
   auto in = cast<FragType>(getInput().getType()), out = cast<FragType>(getResult().getType());
   if (in.getLayoutText() != out.getLayoutText())

@@ -84,7 +84,8 @@ private:
   /// The workgroup's own rows of a tensor that has a row per query; rows past the sequence's end
   /// are out of bounds.
   Value blockView(const TileBuilder &t, const RowSource &r) const;
-  void loadQ(const TileBuilder &t);
+  /// `loaded` as operands of the matrix instruction, a step each.
+  void setQ(const TileBuilder &t, Value loaded);
   /// All of a tile. `gap`: no row of a gap of the mask may come in.
   Fetch fetchTile(const TileBuilder &t, const RowSource &source, Value lds, Value tileIndex,
                   Value buffer, bool gap) const;
@@ -149,10 +150,10 @@ Value PrefillSchedule::blockView(const TileBuilder &t, const RowSource &r) const
   return tile::ViewOp::create(t.b, t.loc, type, r.ptr, offset, r.stride, t.i32(0), end);
 }
 
-void PrefillSchedule::loadQ(const TileBuilder &t) {
-  Value view = blockView(t, f_.q);
+void PrefillSchedule::setQ(const TileBuilder &t, Value loaded) {
+  Value all = tile::ConvertOp::create(t.b, t.loc, shapes_.queries, loaded);
   for (int64_t step = 0; step < f_.q.cols; step += shapes_.kStep)
-    q_.push_back(tile::LoadOp::create(t.b, t.loc, shapes_.query, view, f_.waveRow, step));
+    q_.push_back(tile::SliceOp::create(t.b, t.loc, shapes_.query, all, step));
 }
 
 Fetch PrefillSchedule::fetchTile(const TileBuilder &t, const RowSource &source, Value lds,
@@ -421,8 +422,9 @@ void PrefillSchedule::emitEpilogue(const TileBuilder &t, const SoftmaxState &sta
     sink = tile::LoadScalarOp::create(t.b, t.loc, t.b.getF32Type(), ptr, f_.head);
   SoftmaxCore::Final result = softmax_.finish(t, state, sink, lse_ == LseKind::Natural);
   Value output = result.output;
-  if (shapes_.stored != output.getType())
-    output = tile::CastOp::create(t.b, t.loc, shapes_.stored, output);
+  if (shapes_.result != output.getType())
+    output = tile::CastOp::create(t.b, t.loc, shapes_.result, output);
+  output = tile::ConvertOp::create(t.b, t.loc, shapes_.stored, output);
   tile::StoreOp::create(t.b, t.loc, output, outView_, f_.waveRow);
   if (!lseView_)
     return;
@@ -438,7 +440,8 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   kLds_ = tile::AllocOp::create(t.b, t.loc, shapes_.kLds);
   vLds_ = tile::AllocOp::create(t.b, t.loc, shapes_.vLds);
   Value buffer = t.i32(0);
-  loadQ(t);
+  Value q =
+      tile::LoadOp::create(t.b, t.loc, shapes_.queryLoaded, blockView(t, f_.q), f_.waveRow, 0);
   for (const RegionInliner *region : {&score_, &mask_})
     for (attn::ReadOp read : region->queryReads())
       queryReads_.push_back(issueRead(t, *region, read, shapes_.frags.stat, Value()));
@@ -451,6 +454,7 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   vDmas_ = fetchTile(t, f_.v, vLds_, range_.firstTile, buffer, true).issue(t).instructions();
   // Q is there before the loops, so no wait for it ends up in one.
   tile::WaitOp::create(t.b, t.loc, leaving(t, kDmas_ + vDmas_), /*lds=*/false);
+  setQ(t, q);
   emitEpilogue(t, emitSpans(t, {softmax_.initial(t), buffer}));
 }
 

@@ -90,6 +90,8 @@ inline LoweredView loweredView(mlir::ValueRange parts) { return {parts[0], parts
 
 void populateComputePatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
                              const LdsContext &);
+void populateConvertPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
+                             const LdsContext &);
 void populateMapPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,
                          const LdsContext &);
 void populateMemoryPatterns(mlir::RewritePatternSet &, const mlir::TypeConverter &,

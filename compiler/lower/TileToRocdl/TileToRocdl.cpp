@@ -258,6 +258,7 @@ struct TileToRocdl : PassWrapper<TileToRocdl, OperationPass<ModuleOp>> {
     addConversions(types);
     RewritePatternSet list(ctx);
     populateComputePatterns(list, types, lds);
+    populateConvertPatterns(list, types, lds);
     populateLdsPatterns(list, types, lds);
     populateMapPatterns(list, types, lds);
     populateMemoryPatterns(list, types, lds);
