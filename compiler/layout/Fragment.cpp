@@ -1,6 +1,7 @@
 // Operand maps of the dense 16x16 and 32x32 MFMA instructions; see Fragment.h.
 #include "compiler/layout/Fragment.h"
 #include <bit>
+#include <cassert>
 #include <fmt/format.h>
 
 namespace attune::layout {
@@ -48,6 +49,29 @@ Result<LinearLayout> fragmentLayout(const MmaShape &s, Operand operand) {
     break;
   }
   return accumulator(s);
+}
+
+LinearLayout sectorLayout(int rowBits, int colBits, int elementBytes) {
+  const int chunkBits = log2Of(16 / elementBytes), laneCols = 4;
+  assert(rowBits >= chunkBits + 2 && colBits >= laneCols);
+  auto row = [](int bit) { return uint64_t(1) << bit; };
+  auto col = [&](int bit) { return uint64_t(1) << (rowBits + bit); };
+  gf2::Columns registers, lanes;
+  for (int bit = 0; bit < chunkBits; ++bit)
+    registers.push_back(row(bit));
+  for (int bit = laneCols; bit < colBits; ++bit)
+    registers.push_back(col(bit));
+  for (int bit = chunkBits + 2; bit < rowBits; ++bit)
+    registers.push_back(row(bit));
+  for (int bit = 0; bit < laneCols; ++bit)
+    lanes.push_back(col(bit));
+  // Operands of 16-bit elements have lane bit 5 here already, so only bit 4 moves.
+  lanes.push_back(row(chunkBits + 1));
+  lanes.push_back(row(chunkBits));
+  const int registerBits = int(registers.size());
+  registers.insert(registers.end(), lanes.begin(), lanes.end());
+  return LinearLayout({{"register", registerBits}, {"lane", laneCols + 2}},
+                      {{"row", rowBits}, {"col", colBits}}, std::move(registers));
 }
 
 } // namespace attune::layout

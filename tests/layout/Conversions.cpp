@@ -234,6 +234,49 @@ TEST_CASE("maps one elementary step apart are carried out by that step's kind") 
   }
 }
 
+TEST_CASE("tiles go to and from memory by permlane swaps, whatever their size") {
+  const MmaShape mma{32, 32, 16, 8};
+  // As lowering sees 16-bit elements: pairs of them, so that a row bit and a register bit are less.
+  const LinearLayout operand = parsed("row=(r0,r1,l5) col=(l0..l4)"),
+                     rounded = parsed("row=(r0,l5,r1,r2) col=(l0..l4)"),
+                     accumulator = *fragmentLayout(mma, Operand::Accumulator);
+  struct Tile {
+    const LinearLayout &atom;
+    int bytes, swaps;
+  };
+  for (const Tile &tile : {Tile{operand, 2, 1}, Tile{rounded, 2, 2}, Tile{accumulator, 4, 1}})
+    for (int rowBits = 5 - (tile.bytes == 2); rowBits <= 8; ++rowBits) {
+      const LinearLayout from = tile.atom.product(
+          LinearLayout::identity("register", "row", rowBits - tile.atom.outBits("row")));
+      // Words of 4 bytes either way: a chunk is four of them.
+      const LinearLayout to = sectorLayout(rowBits, 5, 4);
+      INFO(from.str() << " -> " << to.str());
+      auto conversion = findWaveConversion(from, to);
+      REQUIRE(conversion);
+      int swaps = 0;
+      for (const ConversionStep &step : conversion->steps) {
+        const bool isSwap = step.kind == ConversionStep::Permlane16Swap ||
+                            step.kind == ConversionStep::Permlane32Swap;
+        CHECK((isSwap || step.kind == ConversionStep::Rename));
+        swaps += isSwap;
+      }
+      CHECK(swaps == tile.swaps);
+      Machine machine(from, to);
+      for (const ConversionStep &step : conversion->steps)
+        machine.run(step);
+      CHECK(machine.misplaced() == 0);
+      // A sector is four lanes' chunks, and sixteen lanes apart they are of one row.
+      for (uint32_t lane = 0; lane < 64; ++lane) {
+        CHECK(to.at("row", {{"lane", lane}}) == ((lane >> 5 & 1) + 2 * (lane >> 4 & 1)) * 4);
+        CHECK(to.at("col", {{"lane", lane}}) == (lane & 15));
+      }
+    }
+  const LinearLayout between = parsed("row=(r0,w0) col=(l0..l5)");
+  auto refused = findWaveConversion(between, parsed("row=(w0,r0) col=(l0..l5)"));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("values change their wave") != std::string::npos);
+}
+
 TEST_CASE("layouts of different tiles or shapes have no conversion") {
   auto fault = [](std::string_view a, std::string_view b) {
     auto result = findConversion(parsed(a), parsed(b));

@@ -6,9 +6,12 @@
 // CHECK-LABEL: tile.kernel @causal args ["q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k", "q_stride_token"
 // CHECK-SAME:  waves = 4 waves_per_eu = 2 block_m = 128
 // CHECK:       tile.alloc : <2 x 64x128xbf16, pitch = 256, swizzle = [4, 8, 1, 2]>
-// CHECK-COUNT-8: tile.load
+// CHECK:       %[[Q:.*]] = tile.load {{.*}} -> <128x32xbf16, "row=(r0..r2,l5,l4,r4,r5) col=(l0..l3,r3)">
+// CHECK-NOT:   tile.load
 // CHECK-COUNT-2: tile.dma
 // CHECK:       tile.wait vmcnt = 8
+// CHECK-NEXT:  %[[ALL:.*]] = tile.convert %[[Q]]
+// CHECK-COUNT-8: tile.slice %[[ALL]]
 // CHECK:       scf.for
 // CHECK-NEXT:  arith.xori
 // CHECK-NEXT:  tile.wait vmcnt = 4 lds
@@ -41,6 +44,7 @@
 // CHECK-NOT:   tile.read_tr
 // CHECK:       scf.yield
 // CHECK:       tile.wait vmcnt = 0
+// CHECK:       tile.convert
 // CHECK-COUNT-2: tile.store
 // CHECK-NOT:   scf.for
 // CHECK:       tile.return

@@ -210,3 +210,43 @@ tile.kernel @part args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
 llvm.func @untouched() {
   llvm.return
 }
+
+// -----
+
+!acc = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+!weights = !tile.frag<32x32xbf16, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+!sectors = !tile.frag<32x32xbf16, "row=(r0..r2,l5,l4) col=(l0..l3,r3)">
+!words = !tile.frag<32x32xf32, "row=(r0,r1,l5,l4,r3) col=(l0..l3,r2)">
+
+// Eight registers of pairs: four of them change places with the other four in each of two swaps, and two stores
+// of 16 bytes a lane take the place of four of 8.
+// CHECK-LABEL: llvm.func amdgpu_kernelcc @convert
+// CHECK-NOT:   rocdl.permlane16.swap
+// CHECK-COUNT-4: rocdl.permlane32.swap
+// CHECK-NOT:   rocdl.permlane32.swap
+// CHECK-COUNT-4: rocdl.permlane16.swap
+// CHECK-NOT:   rocdl.permlane
+// CHECK-COUNT-2: rocdl.raw.ptr.buffer.store {{.*}} : vector<4xi32>
+// f32: sixteen registers, one swap.
+// CHECK-NOT:   rocdl.raw.ptr.buffer.store
+// CHECK-COUNT-8: rocdl.permlane16.swap
+// CHECK-NOT:   rocdl.permlane
+// CHECK-COUNT-4: rocdl.raw.ptr.buffer.store {{.*}} : vector<4xi32>
+// Where nothing moves there is no instruction.
+// CHECK-NOT:   rocdl.permlane
+// CHECK:       llvm.return
+tile.kernel @convert args ["p", "n", "x"] waves = 1 waves_per_eu = 2 block_m = 32 {
+^bb0(%p: !llvm.ptr<1>, %n: i64, %x: f32):
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %a = tile.splat %x : !acc
+  %w = tile.cast %a : !acc -> !weights
+  %s = tile.convert %w : !weights -> !sectors
+  %same = tile.convert %s : !sectors -> !sectors
+  %narrow = tile.view %p + %n stride %n rows %c0 to %c32 : !llvm.ptr<1> -> !tile.view<32xbf16>
+  tile.store %same, %narrow[%c0] : !sectors, !tile.view<32xbf16>
+  %f = tile.convert %a : !acc -> !words
+  %wide = tile.view %p + %n stride %n rows %c0 to %c32 : !llvm.ptr<1> -> !tile.view<32xf32>
+  tile.store %f, %wide[%c0] : !words, !tile.view<32xf32>
+  tile.return
+}

@@ -172,3 +172,27 @@ tile.kernel @part_number args ["p", "n"] waves = 1 waves_per_eu = 1 block_m = 32
   tile.dma %view, %lds[%c0] part 2 of 2 : !tile.view<64xbf16>, !lds
   tile.return
 }
+
+// -----
+
+!wide = !tile.frag<32x32xf32, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+!narrow = !tile.frag<32x32xbf16, "row=(r0,r1,l5,r2,r3) col=(l0..l4)">
+tile.kernel @other_type args ["x"] waves = 1 waves_per_eu = 1 block_m = 32 {
+^bb0(%x: f32):
+  %a = tile.splat %x : !wide
+  // expected-error@+1 {{keeps element type, rows and columns}}
+  %b = tile.convert %a : !wide -> !narrow
+  tile.return
+}
+
+// -----
+
+!once = !tile.frag<2x32xf32, "row=(l5) col=(l0..l4)">
+!twice = !tile.frag<2x32xf32, "row=(r0) col=(l0..l4) free=(l5)">
+tile.kernel @copies args ["x"] waves = 1 waves_per_eu = 1 block_m = 32 {
+^bb0(%x: f32):
+  %a = tile.splat %x : !once
+  // expected-error@+1 {{has 1 registers against 2}}
+  %b = tile.convert %a : !once -> !twice
+  tile.return
+}

@@ -72,6 +72,8 @@ tile.kernel @all args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
   }
   // CHECK: tile.cast
   %q = tile.cast %m : !acc -> !weights
+  // CHECK: tile.convert %{{.*}} : <32x32xbf16, "row=(r0,r1,l5,r2,r3) col=(l0..l4)"> -> <32x32xbf16, "row=(r0..r2,l5,l4) col=(l0..l3,r3)">
+  %sectors = tile.convert %q : !weights -> !tile.frag<32x32xbf16, "row=(r0..r2,l5,l4) col=(l0..l3,r3)">
   // CHECK: tile.slice %{{.*}} rows from 16
   %part = tile.slice %q rows from 16 : !weights -> !part
   // CHECK: tile.read_tr %{{.*}}[%{{.*}}] at{{ ?}}[16, 0]

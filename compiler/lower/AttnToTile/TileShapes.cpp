@@ -60,29 +60,9 @@ LinearLayout matchingA(const LinearLayout &a, const LinearLayout &b) {
                       {{"row", rowBits}, {"col", kBits}}, columns);
 }
 
-/// A column of memory rows as loads and stores like it: 16 bytes of a row in a lane's registers,
-/// the four neighbouring chunks in lane bits 5 and 4, so that sixteen lanes use whole sectors of 64
-/// bytes. The columns that lane bit 4 had before are in registers.
-LinearLayout sectored(const LinearLayout &l, int elementBytes) {
-  const int rowBits = l.outBits("row"), colBits = l.outBits("col"),
-            chunkBits = int(llvm::Log2_64(tile::kChunkBytes / elementBytes));
-  auto row = [](int bit) { return uint64_t(1) << bit; };
-  auto col = [&](int bit) { return uint64_t(1) << (rowBits + bit); };
-  std::vector<uint64_t> registers, lanes;
-  for (int bit = 0; bit < chunkBits; ++bit)
-    registers.push_back(row(bit));
-  for (int bit = 4; bit < colBits; ++bit)
-    registers.push_back(col(bit));
-  for (int bit = chunkBits + 2; bit < rowBits; ++bit)
-    registers.push_back(row(bit));
-  for (int bit = 0; bit < 4; ++bit)
-    lanes.push_back(col(bit));
-  lanes.push_back(row(chunkBits + 1));
-  lanes.push_back(row(chunkBits));
-  const int registerBits = int(registers.size());
-  registers.insert(registers.end(), lanes.begin(), lanes.end());
-  return LinearLayout({{"register", registerBits}, {"lane", 6}},
-                      {{"row", rowBits}, {"col", colBits}}, registers);
+/// The layout in which a fragment of these rows and columns comes from memory or goes there.
+LinearLayout sectorsOf(const LinearLayout &l, Type element) {
+  return layout::sectorLayout(l.outBits("row"), l.outBits("col"), int(tile::elementBytes(element)));
 }
 
 tile::LdsType ldsType(const layout::LdsLayout &l, const schedule::Plan &plan, int64_t cols,
@@ -121,7 +101,7 @@ Result<TileShapes> makeTileShapes(attn::KernelOp op, const schedule::Plan &plan)
   LinearLayout query = b->renameOut("k", "row"), queries = stacked(query, p.headDim);
   s.query = tile::FragType::get(dtype, query);
   s.queries = tile::FragType::get(dtype, queries);
-  s.queryLoaded = tile::FragType::get(dtype, sectored(queries, int(tile::elementBytes(dtype))));
+  s.queryLoaded = tile::FragType::get(dtype, sectorsOf(queries, dtype));
   s.key = tile::FragType::get(dtype, stacked(a->renameOut("k", "col"), plan.kvTile));
   s.weightStep = tile::FragType::get(dtype, weightStep);
   s.value = tile::FragType::get(dtype, stacked(matchingA(*a, weightStep), p.vHeadDim));
@@ -130,7 +110,7 @@ Result<TileShapes> makeTileShapes(attn::KernelOp op, const schedule::Plan &plan)
   s.seenStep = tile::FragType::get(flag, rowsOnly(weightStep));
   Type out = op.getOutDtype();
   s.result = tile::FragType::get(out, output);
-  s.stored = tile::FragType::get(out, sectored(output, int(tile::elementBytes(out))));
+  s.stored = tile::FragType::get(out, sectorsOf(output, out));
   s.kLds = ldsType(layouts->k, plan, p.headDim, dtype);
   s.vLds = ldsType(layouts->v, plan, p.vHeadDim, dtype);
   return s;
