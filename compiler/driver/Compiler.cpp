@@ -88,7 +88,7 @@ Result<ListedKernel> Compiler::compileListed(const spec::Model &model,
   return kernel;
 }
 
-Result<std::string> Compiler::explain(const spec::Model &model, const CompileOptions &options) {
+Result<Explanation> Compiler::explain(const spec::Model &model, const CompileOptions &options) {
   Session session(impl_->context, options);
   if (Result<void> loaded = session.load(model); !loaded)
     return loaded.error();

@@ -65,6 +65,6 @@ private:
 };
 
 /// The lines of Compiler::explain.
-Result<std::string> explain(Session &);
+Result<Explanation> explain(Session &);
 
 } // namespace attune

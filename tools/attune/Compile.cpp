@@ -90,8 +90,8 @@ int explainCommand(const ExplainArgs &args) {
   auto text = compiler->explain(*source->model, compileOptions(args.spec));
   if (!text)
     return fail(text.error());
-  fmt::print("{}", *text);
-  return exitOk;
+  fmt::print("{}", text->text);
+  return text->refused ? exitRefused : exitOk;
 }
 
 } // namespace attune::tool
