@@ -32,7 +32,10 @@ Result<KernelImage> loadKernel(const std::string &path) {
     return code.error();
   auto json = readFile(stem + ".json");
   if (!json)
-    return json.error();
+    return Error{json.error().code,
+                 fmt::format("{}; {}.hsaco needs its sidecar beside it, as attune compile -o "
+                             "writes both",
+                             json.error().message, stem)};
   auto sidecar = sidecarFromJson(std::string(json->begin(), json->end()));
   if (!sidecar)
     return Error{sidecar.error().code, fmt::format("{}.json: {}", stem, sidecar.error().message)};

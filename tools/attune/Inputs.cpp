@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
+#include <unistd.h>
 
 namespace attune::tool {
 
@@ -50,6 +51,8 @@ public:
     if (!lens)
       return lens.error();
     if (auto ok = prepareScalars(*lens); !ok)
+      return ok.error();
+    if (auto ok = checkMemory(*lens); !ok)
       return ok.error();
     bool equal = allEqual(lens->q) && allEqual(lens->kv);
     if (dense_ && !equal) {
@@ -229,6 +232,31 @@ private:
             fmt::format("scalar {} = {} (--scalar {}=... to set it)", s.name, value, s.name));
       }
     return {};
+  }
+
+  /// Lengths that are a slip of the hand should not end in a machine without memory.
+  Result<void> checkMemory(const Lens &lens) const {
+    const auto total = [](const std::vector<int64_t> &all) {
+      return std::accumulate(all.begin(), all.end(), 0.0);
+    };
+    const ProblemShape &p = problem_;
+    double bytes =
+        total(lens.q) * p.numQHeads *
+            (p.headDim * double(sizeOf(p.dtype)) + p.vHeadDim * double(sizeOf(p.outDtype))) +
+        total(lens.kv) * p.numKvHeads * (p.headDim + p.vHeadDim) * double(sizeOf(p.dtype));
+    for (const CapturedTensor &t : p.tensors) {
+      double elements = 1;
+      for (const std::string &dim : t.dims)
+        elements *= double(extentOf(dim, p, lens));
+      bytes += elements * double(sizeOf(t.dtype));
+    }
+    const double machine = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+    if (bytes <= machine)
+      return {};
+    constexpr double gib = 1 << 30;
+    return invalid(fmt::format("q {}  kv {}: the call's tensors take {:.1f} GiB, this machine has "
+                               "{:.1f}; give shorter lengths",
+                               lensText(lens.q), lensText(lens.kv), bytes / gib, machine / gib));
   }
 
   HostTensor rows(const char *name, const std::vector<int64_t> &lens, int64_t heads,
