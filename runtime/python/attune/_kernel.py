@@ -113,8 +113,9 @@ class Kernel:
 
         Arrays are numpy arrays (bf16 as uint16, see to_bf16) or CPU tensors with __dlpack__, which are copied to the
         device; DeviceArray and GPU tensors with __dlpack__ are used where they lie.
-        max_q_len is the longest q length. It is read from cu_seqlens_q where that is on the host; where it is on the
-        device, None stands for all q tokens, which is right and starts more workgroups than needed.
+        max_q_len is at least the longest q length. It is read from cu_seqlens_q where that is on the host; where it is on
+        the device, None stands for all q tokens, which is right and starts more workgroups than needed. Rows of a
+        sequence beyond it would not be written.
         tensors and scalars are what the spec's score and mask read, by name.
         out and lse are written where they are given, else made: on the host if q, k and v are all there.
         stream is the number of a hipStream_t or has it as `cuda_stream`. If nothing lies on the host, the call returns
@@ -190,6 +191,9 @@ class Kernel:
                 longest = _check_seqlens(name, host, tokens[0] if tokens else 0)
                 if name == "cu_seqlens_q" and max_q_len is None:
                     found["max_q_len"] = longest
+                elif name == "cu_seqlens_q" and max_q_len < longest:  # rows beyond it would not be written
+                    raise InvalidArgumentError(f"max_q_len: {max_q_len} given, but cu_seqlens_q has a sequence of {longest} "
+                                               f"rows; give at least {longest}, or None")
                 given = host.astype(np.int32)
             found[name] = array = call.given(given, name)
             if array.dtype != "i32" or array.ndim != 1 or array.shape[0] < 1 or array.strides != (1,):
