@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 #include <numeric>
 #include <unistd.h>
 
@@ -39,8 +40,12 @@ class JobBuilder {
 public:
   JobBuilder(const ProblemShape &problem, const spec::Model *model, const RunArgs &args)
       : problem_(problem), args_(args), dense_(problem.qStorage == Storage::Dense) {
-    if (model)
-      findSlopes(*model);
+    if (!model)
+      return;
+    findSlopes(*model);
+    for (const spec::Tensor &tensor : model->tensors)
+      if (tensor.nondecreasing)
+        nondecreasing_.insert(tensor.info.name);
   }
 
   Result<Jobs> build() {
@@ -53,6 +58,8 @@ public:
     if (auto ok = prepareScalars(*lens); !ok)
       return ok.error();
     if (auto ok = checkMemory(*lens); !ok)
+      return ok.error();
+    if (auto ok = checkValues(*lens); !ok)
       return ok.error();
     bool equal = allEqual(lens->q) && allEqual(lens->kv);
     if (dense_ && !equal) {
@@ -259,6 +266,50 @@ private:
                                lensText(lens.q), lensText(lens.kv), bytes / gib, machine / gib));
   }
 
+  /// What a kernel counts on and cannot check.
+  Result<void> checkValues(const Lens &lens) const {
+    for (const CapturedTensor &info : problem_.tensors) {
+      const HostTensor *tensor = given(info.name);
+      if (tensor && info.dtype == DType::I64)
+        if (auto ok = checkFitsI32(info.name, *tensor); !ok)
+          return ok;
+      if (tensor && tensor->shape.size() == 1 && nondecreasing_.contains(info.name))
+        if (auto ok = checkNeverFalls(info.name, *tensor, lens.kv); !ok)
+          return ok;
+    }
+    return {};
+  }
+
+  static Result<void> checkFitsI32(const std::string &name, const HostTensor &tensor) {
+    std::optional<double> outside;
+    forEachIndex(tensor.shape, [&](Index index) {
+      const double value = tensor.get(index);
+      if (value < std::numeric_limits<int32_t>::min() ||
+          value > std::numeric_limits<int32_t>::max())
+        outside = value;
+    });
+    if (!outside)
+      return {};
+    return invalid(
+        fmt::format("--inputs: {} has the value {:.0f}; kernels read i64 as i32, -2^31 to "
+                    "2^31 - 1",
+                    name, *outside));
+  }
+
+  static Result<void> checkNeverFalls(const std::string &name, const HostTensor &tensor,
+                                      const std::vector<int64_t> &lens) {
+    int64_t first = 0;
+    for (size_t b = 0; b < lens.size(); first += lens[b++])
+      for (int64_t k = 1; k < lens[b] && first + k < tensor.shape[0]; ++k)
+        if (const double before = tensor.get({first + k - 1}), here = tensor.get({first + k});
+            here < before)
+          return invalid(
+              fmt::format("--inputs: {} falls from {} to {} at key {} of sequence {}; the "
+                          "spec promises that it is nondecreasing",
+                          name, before, here, k, b));
+    return {};
+  }
+
   HostTensor rows(const char *name, const std::vector<int64_t> &lens, int64_t heads,
                   int64_t columns, uint64_t seed) const {
     if (const HostTensor *tensor = given(name))
@@ -293,7 +344,7 @@ private:
   const ProblemShape &problem_;
   const RunArgs &args_;
   bool dense_;
-  std::set<std::string> slopes_;
+  std::set<std::string> slopes_, nondecreasing_;
   TensorMap given_;
   std::map<std::string, double> scalars_;
   Jobs result_;

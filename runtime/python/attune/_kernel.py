@@ -134,6 +134,8 @@ class Kernel:
             raise InvalidArgumentError("lse: given, but the spec has no lse output")
         if sink is not None:
             arrays["sink"] = call.given(sink, "sink")
+        for name in self.tensor_names:
+            _check_fits_i32(f"tensor {name}", host_array(tensors[name], name))
         captured = [call.given(tensors[name], f"tensor {name}") for name in self.tensor_names]
         lengths = self._lengths(call, arrays, cu_seqlens_q, cu_seqlens_k, max_q_len)
         plan = self._plan(arrays, captured, [float(scalars[name]) for name in self.scalar_names], lengths)
@@ -222,6 +224,13 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<attune.Kernel {self.name} on {self.context.device}>"
+
+
+def _check_fits_i32(what: str, host: Optional[np.ndarray[Any, Any]]) -> None:
+    """Kernels read i64 as i32."""
+    if host is not None and host.dtype == np.int64 and host.size and (host.min() < -2**31 or host.max() >= 2**31):
+        raise InvalidArgumentError(f"{what}: kernels read i64 as i32, -2^31 to 2^31 - 1, got values from {host.min()} to "
+                                   f"{host.max()}")
 
 
 def _check_seqlens(name: str, bounds: np.ndarray[Any, Any], tokens: int) -> int:
