@@ -161,8 +161,17 @@ Result<codegen::LlvmKernel> Session::optimized() {
 }
 
 Result<std::string> Session::emit(Stage stage) {
-  if (stage == Stage::Attn)
+  if (stage == Stage::Attn) {
+    // The problem alone: what no kernel can be made of may be shown, but what was asked for by name
+    // must exist.
+    if (auto known = target::archByName(options_.arch); !known)
+      return known.error();
+    const bool asked = !options_.knobs.empty() || !kernel().scheduleKnobs().empty();
+    if (Result<void> planned = plan();
+        asked && !planned && llvm::StringRef(planned.error().place).starts_with("schedule."))
+      return planned.error();
     return textOf(*module_);
+  }
   if (Result<void> done = lower(stage); !done)
     return done.error();
   if (stage == Stage::Tile || stage == Stage::Rocdl)

@@ -17,12 +17,17 @@ std::string stemOf(const std::string &path) {
 
 } // namespace
 
+std::array<std::string, 2> kernelFiles(const std::string &path) {
+  const std::string stem = stemOf(path);
+  return {stem + ".hsaco", stem + ".json"};
+}
+
 Result<void> saveKernel(const std::string &path, const KernelImage &image) {
-  std::string stem = stemOf(path);
-  if (auto ok = writeFile(stem + ".hsaco", image.codeObject); !ok)
+  const auto [code, sidecar] = kernelFiles(path);
+  if (auto ok = writeFile(code, image.codeObject); !ok)
     return ok;
   std::string json = toJson(image.sidecar);
-  return writeFile(stem + ".json", {reinterpret_cast<const uint8_t *>(json.data()), json.size()});
+  return writeFile(sidecar, {reinterpret_cast<const uint8_t *>(json.data()), json.size()});
 }
 
 Result<KernelImage> loadKernel(const std::string &path) {

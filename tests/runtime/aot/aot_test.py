@@ -254,6 +254,10 @@ class Aot(unittest.TestCase):
         report = json.loads(self.aot(*coverage, "--json", code=1).stdout)
         self.assertEqual((report["ok"], report["not_covered"][0]["layers_without_kernel"]), (False, True))
 
+    def test_a_list_without_kernels_is_refused(self):
+        (self.folder / "none.toml").write_text("# nothing\n")
+        self.assertIn("none.toml: names no kernel", self.build("none.attune", source="none.toml", code=2)["error"])
+
     def test_plan_json(self):
         (self.folder / "config.json").write_text(json.dumps(LLAMA))
         planned = json.loads(self.aot("plan", "--model", "config.json", "-o", "a/b/LIST.toml", "--json").stdout)

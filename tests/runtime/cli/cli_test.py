@@ -162,6 +162,8 @@ class Cli(unittest.TestCase):
         self.assertEqual((self.folder / "x.o").read_bytes()[:4], b"\x7fELF")
         self.refused("compile", CAUSAL, "--emit", "ptx")
         self.refused("compile", CAUSAL, "--arch", "gfx90a")
+        for wrong, said in ((("--knob", "waves=3"), "nearest legal"), (("--knob", "wavs=4"), "did you mean 'waves'"), (("--arch", "gfx90"), "known: ")):
+            self.assertIn(said, self.refused("compile", CAUSAL, "--emit", "attn", *wrong))
 
     def test_the_attn_dialect_is_a_source_too(self):
         self.attune("compile", self.small, "--emit", "attn", "-o", "small.mlir")
@@ -174,11 +176,13 @@ class Cli(unittest.TestCase):
         self.assertIn("--check", self.refused("run", "small.mlir", "--check"))
 
     def test_a_saved_kernel_runs(self):
-        self.attune("compile", self.small, "-o", "k.hsaco")
+        self.assertIn("saved   k.hsaco and k.json\n", self.attune("compile", self.small, "-o", "k.hsaco").stdout)
+        self.assertIn("saved   k.bin.hsaco and k.bin.json\n", self.attune("compile", self.small, "-o", "k.bin").stdout)
         self.assertEqual((self.folder / "k.hsaco").read_bytes()[:4], b"\x7fELF")
         sidecar = json.loads((self.folder / "k.json").read_text())
         self.assertEqual(self.report("k.hsaco")["kernels"][0]["vgpr"], sidecar["kernel"]["resources"]["vgpr"])
         self.assertIn("--knob", self.refused("run", "k.hsaco", "--knob", "waves=2"))
+        self.assertIn("k.hsaco is compiled for gfx950", self.refused("run", "k.hsaco", "--arch", "gfx942"))
         (self.folder / "k.json").write_text("{}")
         self.refused("run", "k.hsaco")
 
