@@ -117,6 +117,11 @@ Result<void> Session::plan() {
   return {};
 }
 
+bool Session::asks(llvm::StringRef knob) {
+  const auto named = [&](const auto &one) { return one.first == knob; };
+  return llvm::any_of(options_.knobs, named) || llvm::any_of(kernel().scheduleKnobs(), named);
+}
+
 Result<void> Session::run(const char *phase, ErrorCode onFailure,
                           llvm::function_ref<void(mlir::OpPassManager &)> add) {
   DiagnosticCollector errors(context_);
