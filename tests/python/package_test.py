@@ -237,7 +237,8 @@ class Errors(unittest.TestCase):
                              ("got None", {"cu_seqlens_q": None}), ("must have 2 elements", {"cu_seqlens_k": [0, 4, 8]}),
                              ("reads 'warmth', which is not given", {"scalars": {}}),
                              ("reads 'doc', which is not given", {"tensors": {"slope": np.ones(2, np.float32)}}),
-                             ("sink: the spec has one", {"sink": None}), ("max_q_len", {"max_q_len": -1}), ("a sequence of 8 rows; give at least 8", {"max_q_len": 7})):
+                             ("sink: the spec has one", {"sink": None}), ("max_q_len", {"max_q_len": -1}),
+                             ("a sequence of 8 rows; give at least 8", {"max_q_len": 7})):
             self.refused(attune.InvalidArgumentError, text, kernel, q, q, q, **{**good, **change})
 
     def test_i64_values_must_fit(self):
