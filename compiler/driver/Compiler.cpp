@@ -19,23 +19,77 @@ double msSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+constexpr auto occupancyKnob = "waves_per_eu";
+
+CompileOptions withOneWave(CompileOptions options) {
+  options.knobs.emplace_back(occupancyKnob, "1");
+  return options;
+}
+
+int scratchOf(const KernelImage &image) { return image.sidecar.kernel.resources.scratchBytes; }
+int scratchOf(const ListedKernel &kernel) { return scratchOf(kernel.image); }
+double &compileMs(KernelImage &image) { return image.sidecar.compileMs; }
+double &compileMs(ListedKernel &kernel) { return kernel.image.sidecar.compileMs; }
+
+/// A kernel, and whether it was made for one wave per SIMD because more would have spilled.
+template <class Kernel> struct Made {
+  Kernel kernel;
+  bool oneWave = false;
+};
+
+/// Registers that spill to memory cost more than a second wave hides (docs/adr/017): a kernel that
+/// needs scratch is made once more for one wave per SIMD, unless the number was asked for, and the
+/// one with less scratch is taken.
+template <class Kernel, class Source>
+Result<Made<Kernel>> make(mlir::MLIRContext &context, const Source &source,
+                          const CompileOptions &options, Result<Kernel> (Session::*walk)()) {
+  const auto start = Clock::now();
+  bool asked = false;
+  const auto once = [&](const CompileOptions &knobs) -> Result<Kernel> {
+    Session session(context, knobs);
+    if (Result<void> loaded = session.load(source); !loaded)
+      return loaded.error();
+    asked = session.asks(occupancyKnob);
+    return (session.*walk)();
+  };
+  Result<Kernel> first = once(options);
+  if (!first)
+    return first.error();
+  Made<Kernel> made{std::move(*first)};
+  if (scratchOf(made.kernel) > 0 && !asked)
+    if (Result<Kernel> second = once(withOneWave(options));
+        second && scratchOf(*second) < scratchOf(made.kernel))
+      made = {std::move(*second), true};
+  compileMs(made.kernel) = msSince(start);
+  return made;
+}
+
 template <class Source>
 Result<KernelImage> compileFrom(mlir::MLIRContext &context, const Source &source,
                                 const CompileOptions &options) {
-  const auto start = Clock::now();
-  Session session(context, options);
-  if (Result<void> loaded = session.load(source); !loaded)
-    return loaded.error();
-  Result<KernelImage> image = session.compile();
-  if (image)
-    image->sidecar.compileMs = msSince(start);
-  return image;
+  auto made = make(context, source, options, &Session::compile);
+  if (!made)
+    return made.error();
+  return std::move(made->kernel);
+}
+
+/// The options with which compileFrom() makes the kernel, so that every stage shows that kernel.
+template <class Source>
+Result<CompileOptions> settled(mlir::MLIRContext &context, const Source &source,
+                               const CompileOptions &options) {
+  auto made = make(context, source, options, &Session::compile);
+  if (!made)
+    return made.error();
+  return made->oneWave ? withOneWave(options) : options;
 }
 
 template <class Source>
 Result<std::string> emitFrom(mlir::MLIRContext &context, const Source &source, Stage stage,
                              const CompileOptions &options) {
-  Session session(context, options);
+  Result<CompileOptions> knobs = stage == Stage::Attn ? options : settled(context, source, options);
+  if (!knobs)
+    return knobs.error();
+  Session session(context, *knobs);
   if (Result<void> loaded = session.load(source); !loaded)
     return loaded.error();
   return session.emit(stage);
@@ -78,21 +132,22 @@ Result<std::string> Compiler::emitMlir(std::string_view text, Stage stage,
 
 Result<ListedKernel> Compiler::compileListed(const spec::Model &model,
                                              const CompileOptions &options) {
-  const auto start = Clock::now();
-  Session session(impl_->context, options);
-  if (Result<void> loaded = session.load(model); !loaded)
-    return loaded.error();
-  Result<ListedKernel> kernel = session.compileListed();
-  if (kernel)
-    kernel->image.sidecar.compileMs = msSince(start);
-  return kernel;
+  auto made = make(impl_->context, model, options, &Session::compileListed);
+  if (!made)
+    return made.error();
+  return std::move(made->kernel);
 }
 
-Result<std::string> Compiler::explain(const spec::Model &model, const CompileOptions &options) {
-  Session session(impl_->context, options);
+Result<Explanation> Compiler::explain(const spec::Model &model, const CompileOptions &options) {
+  auto knobs = settled(impl_->context, model, options);
+  const bool oneWave = knobs && knobs->knobs.size() > options.knobs.size();
+  Session session(impl_->context, oneWave ? *knobs : options); // a refusal is explained too
   if (Result<void> loaded = session.load(model); !loaded)
     return loaded.error();
-  return attune::explain(session);
+  Result<Explanation> explained = attune::explain(session);
+  if (explained && oneWave)
+    explained->text += "note\n  waves_per_eu is 1 because registers would spill to memory at 2\n";
+  return explained;
 }
 
 } // namespace attune

@@ -90,23 +90,27 @@ std::string kernelLines(const Sidecar &sidecar, const target::Arch &arch) {
   return text;
 }
 
+Explanation refused(const std::string &text, const Error &error) {
+  return {text + fmt::format("refused\n  {}\n", error.message), true};
+}
+
 } // namespace
 
-Result<std::string> explain(Session &session) {
+Result<Explanation> explain(Session &session) {
   std::string text = problemLines(session.problem()) + maskLines(session.kernel());
   if (Result<void> planned = session.plan(); !planned) {
     if (planned.error().code != ErrorCode::Unsupported)
       return planned.error();
-    return text + fmt::format("refused\n  {}\n", planned.error().message);
+    return refused(text, planned.error());
   }
   text += planLines(session.chosenPlan());
   Result<KernelImage> image = session.compile();
   if (!image) {
     if (image.error().code != ErrorCode::Unsupported)
       return image.error();
-    return text + fmt::format("refused\n  {}\n", image.error().message);
+    return refused(text, image.error());
   }
-  return text + kernelLines(image->sidecar, session.arch());
+  return Explanation{text + kernelLines(image->sidecar, session.arch())};
 }
 
 } // namespace attune

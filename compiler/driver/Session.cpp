@@ -117,6 +117,11 @@ Result<void> Session::plan() {
   return {};
 }
 
+bool Session::asks(llvm::StringRef knob) {
+  const auto named = [&](const auto &one) { return one.first == knob; };
+  return llvm::any_of(options_.knobs, named) || llvm::any_of(kernel().scheduleKnobs(), named);
+}
+
 Result<void> Session::run(const char *phase, ErrorCode onFailure,
                           llvm::function_ref<void(mlir::OpPassManager &)> add) {
   DiagnosticCollector errors(context_);
@@ -161,8 +166,17 @@ Result<codegen::LlvmKernel> Session::optimized() {
 }
 
 Result<std::string> Session::emit(Stage stage) {
-  if (stage == Stage::Attn)
+  if (stage == Stage::Attn) {
+    // The problem alone: what no kernel can be made of may be shown, but what was asked for by name
+    // must exist.
+    if (auto known = target::archByName(options_.arch); !known)
+      return known.error();
+    const bool asked = !options_.knobs.empty() || !kernel().scheduleKnobs().empty();
+    if (Result<void> planned = plan();
+        asked && !planned && llvm::StringRef(planned.error().place).starts_with("schedule."))
+      return planned.error();
     return textOf(*module_);
+  }
   if (Result<void> done = lower(stage); !done)
     return done.error();
   if (stage == Stage::Tile || stage == Stage::Rocdl)

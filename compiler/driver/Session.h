@@ -37,6 +37,9 @@ public:
   /// the linker strips.
   Result<ListedKernel> compileListed();
 
+  /// Whether the spec or the call names this knob; valid when kernel() is.
+  bool asks(llvm::StringRef knob);
+
   attn::KernelOp kernel(); ///< valid after load, until lower(Tile)
   const ProblemShape &problem() const { return problem_; }
   const schedule::Plan &chosenPlan() const { return *plan_; }
@@ -65,6 +68,6 @@ private:
 };
 
 /// The lines of Compiler::explain.
-Result<std::string> explain(Session &);
+Result<Explanation> explain(Session &);
 
 } // namespace attune

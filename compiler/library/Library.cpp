@@ -23,17 +23,32 @@ struct Note {
 /// Compilers serve one thread at a time and take long to make, so they are kept.
 class Pool {
 public:
-  Result<KernelImage> compile(const spec::Model &model, const CompileOptions &options) {
+  Result<CompileReply> compile(const spec::Model &model, const CompileOptions &options,
+                               bool listing) {
     Result<std::unique_ptr<Compiler>> compiler = take();
     if (!compiler)
       return compiler.error();
-    Result<KernelImage> image = (*compiler)->compile(model, options);
+    Result<CompileReply> reply = compileWith(**compiler, model, options, listing);
     std::lock_guard lock(mutex_);
     idle_.push_back(std::move(*compiler));
-    return image;
+    return reply;
   }
 
 private:
+  static Result<CompileReply> compileWith(Compiler &compiler, const spec::Model &model,
+                                          const CompileOptions &options, bool listing) {
+    if (listing) {
+      Result<ListedKernel> kernel = compiler.compileListed(model, options);
+      if (!kernel)
+        return kernel.error();
+      return CompileReply{std::move(kernel->image), std::move(kernel->listing)};
+    }
+    Result<KernelImage> image = compiler.compile(model, options);
+    if (!image)
+      return image.error();
+    return CompileReply{std::move(*image), {}};
+  }
+
   Result<std::unique_ptr<Compiler>> take() {
     {
       std::lock_guard lock(mutex_);
@@ -53,7 +68,7 @@ private:
   std::vector<std::unique_ptr<Compiler>> idle_;
 };
 
-Result<KernelImage> compile(std::string_view bytes) {
+Result<CompileReply> compile(std::string_view bytes) {
   static Pool pool;
   Result<CompileRequest> request = decodeRequest(bytes);
   if (!request)
@@ -67,7 +82,7 @@ Result<KernelImage> compile(std::string_view bytes) {
                  request->fileName +
                      ": a file that it imports changed while it was compiled; parse "
                      "the spec again"};
-  return pool.compile(*model, {request->arch, request->knobs});
+  return pool.compile(*model, {request->arch, request->knobs}, request->listing);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 #include "compiler/spec/Parser.h"
 #include "compiler/spec/Sema.h"
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 
 namespace attune::spec {
@@ -64,10 +65,14 @@ Result<Model> parseSpec(std::string_view text, const Options &options) {
 
 Result<Model> parseSpecFile(const std::string &path, const Options &options) {
   std::optional<std::string> text = readText(path);
-  if (!text)
+  if (!text) {
+    std::error_code ignored;
     return Error{
         ErrorCode::NotFound,
-        fmt::format("{}: there is no readable file of at most {} bytes", path, kMaxTextBytes)};
+        std::filesystem::exists(path, ignored)
+            ? fmt::format("{}: is no readable file of at most {} bytes", path, kMaxTextBytes)
+            : fmt::format("{}: no such file", path)};
+  }
   Options named = options;
   named.fileName = path;
   return parseSpec(*text, named);

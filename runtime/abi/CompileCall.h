@@ -2,17 +2,20 @@
 // libattune-compiler, in this process or in a child.
 //
 //   request   JSON: the spec's text with what it was parsed with, the chip, the knobs
-//   reply     a line of JSON (the sidecar, or the error), a newline, the code object
+//   reply     a line of JSON (the sidecar and, where asked for, the listing; or the error), a
+//             newline, the code object
 //
 // The compiler parses the text again. `specDigest` is that of the caller's parse: imports are
 // files, and if one of them changed in between the compiler refuses, so that a kernel never gets
 // the key of another text.
 #pragma once
 #include "runtime/abi/KernelImage.h"
+#include "runtime/abi/Listing.h"
 #include "runtime/abi/Result.h"
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,15 +32,21 @@ struct CompileRequest {
   std::string arch;                                       ///< "gfx950"
   std::vector<std::pair<std::string, std::string>> knobs; ///< override the spec's schedule
   std::string specDigest;
+  bool listing = false; ///< asks for CompileReply::listing as well
+};
+
+struct CompileReply {
+  KernelImage image;
+  std::optional<Listing> listing;
 };
 
 std::string encodeRequest(const CompileRequest &);
 /// Errors: InvalidArgument, what is wrong with the bytes.
 Result<CompileRequest> decodeRequest(std::string_view);
 
-std::string encodeReply(const Result<KernelImage> &);
+std::string encodeReply(const Result<CompileReply> &);
 /// The kernel or the compiler's error; Internal if the bytes are no reply.
-Result<KernelImage> decodeReply(std::string_view);
+Result<CompileReply> decodeReply(std::string_view);
 
 } // namespace attune
 

@@ -36,19 +36,29 @@ private:
     int64_t q, kv;
   };
 
+  static bool canShare(int64_t ranks, const Stack &stack) {
+    return ranks >= 1 && stack.numQHeads % ranks == 0 &&
+           (stack.numKvHeads % ranks == 0 || ranks % stack.numKvHeads == 0);
+  }
+
   /// Of one rank. Fewer kv heads than ranks are repeated.
   Result<Heads> headsOfRank(const Stack &stack) const {
     const int64_t ranks = serving_.tensorParallel;
-    if (stack.numQHeads % ranks != 0)
-      return Error{ErrorCode::InvalidArgument,
-                   fmt::format("--tp {}: {} has {} query heads, which {} ranks cannot share evenly",
-                               ranks, stack.family, stack.numQHeads, ranks)};
-    if (stack.numKvHeads % ranks != 0 && ranks % stack.numKvHeads != 0)
-      return Error{ErrorCode::InvalidArgument,
-                   fmt::format("--tp {}: {} has {} kv heads, which {} ranks can neither share nor "
-                               "repeat evenly",
-                               ranks, stack.family, stack.numKvHeads, ranks)};
-    return Heads{stack.numQHeads / ranks, std::max<int64_t>(1, stack.numKvHeads / ranks)};
+    if (canShare(ranks, stack))
+      return Heads{stack.numQHeads / ranks, std::max<int64_t>(1, stack.numKvHeads / ranks)};
+    std::vector<int64_t> nearest;
+    for (int64_t step : {-1, 1}) {
+      int64_t other = std::min(ranks, stack.numQHeads + 1) + step;
+      while (other >= 1 && other <= stack.numQHeads && !canShare(other, stack))
+        other += step;
+      if (canShare(other, stack))
+        nearest.push_back(other);
+    }
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("--tp {}: {} has {} query heads and {} kv heads, which {} ranks can "
+                             "neither share nor repeat evenly; nearest legal: {}",
+                             ranks, stack.family, stack.numQHeads, stack.numKvHeads, ranks,
+                             fmt::join(nearest, ", "))};
   }
 
   std::string dtypeOf(const Stack &stack) const {
@@ -60,22 +70,24 @@ private:
   void notCovered(const std::string &name, std::string reason) {
     plan_.notCovered.push_back({name, std::move(reason)});
   }
+  void noKernel(const std::string &name, std::string reason) {
+    plan_.notCovered.push_back({name, std::move(reason), true});
+  }
 
   Result<void> addStack(const Stack &stack) {
-    if (stack.latent) {
-      notCovered(stack.family, "MLA: k and v are projections of one cached vector; the language "
-                               "has no latent storage yet");
+    if (!stack.lacks.empty()) {
+      noKernel(stack.family, stack.lacks);
       return {};
     }
     const std::string dtype = dtypeOf(stack);
     if (!contains(limits_.dtypes, dtype)) {
-      notCovered(stack.family, fmt::format("q, k and v of type {}; kernels exist for {}", dtype,
-                                           fmt::join(limits_.dtypes, " and ")));
+      noKernel(stack.family, fmt::format("q, k and v of type {}; kernels exist for {}", dtype,
+                                         fmt::join(limits_.dtypes, " and ")));
       return {};
     }
     if (!contains(limits_.headDims, int(stack.headDim))) {
-      notCovered(stack.family, fmt::format("head_dim {}; kernels exist for {}", stack.headDim,
-                                           fmt::join(limits_.headDims, ", ")));
+      noKernel(stack.family, fmt::format("head_dim {}; kernels exist for {}", stack.headDim,
+                                         fmt::join(limits_.headDims, ", ")));
       return {};
     }
     auto heads = headsOfRank(stack);
@@ -99,6 +111,11 @@ private:
                                 .scale = stack.scaleDim.has_value()};
     Variant variant;
     variant.name = fmt::format("{} {}", stack.family, group.name);
+    if (!stack.causal && (group.window || group.chunk)) {
+      noKernel(variant.name, "bidirectional layers with a window or chunk: a family's exact limits "
+                             "differ; write the spec by hand (window(left, right))");
+      return;
+    }
     variant.spec = specName(features) + ".attn";
     variant.text = specText(features);
     variant.set = {{"dtype", dtype},
@@ -133,6 +150,10 @@ private:
 
   /// What serving such a stack needs besides, and this version lacks.
   void addMissing(const Stack &stack, const std::string &dtype) {
+    if (stack.imageBlocks)
+      notCovered(stack.family + " images",
+                 "rows of one image see each other in both directions; these variants are causal, "
+                 "which serves prompts without images");
     if (!serving_.kvDtype.empty() && serving_.kvDtype != dtype)
       notCovered(
           stack.family + " kv cache",

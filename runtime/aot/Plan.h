@@ -36,6 +36,7 @@ struct Variant {
 
 struct NotCovered {
   std::string name, reason;
+  bool layers = false; ///< layers without any kernel: such a model cannot be served at all
 };
 
 struct ModelPlan {

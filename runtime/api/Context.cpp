@@ -177,12 +177,19 @@ Result<cache::Key> Context::key(const ParsedSpec &spec, const Knobs &knobs) {
   return kernelKey(spec.model, arch_, knobs, *identity, spec.parameters);
 }
 
-Result<KernelImage> Context::compile(const ParsedSpec &spec, const Knobs &knobs) {
-  Result<KernelImage> image = compiler_.compile(requestFor(spec, knobs));
-  if (image && image->sidecar.specDigest != spec.model.digest)
+Result<CompileReply> Context::answer(const CompileRequest &request) {
+  Result<CompileReply> reply = compiler_.compile(request);
+  if (reply && reply->image.sidecar.specDigest != request.specDigest)
     return Error{ErrorCode::Internal,
-                 spec.model.fileName + ": the compiler answered for another spec"};
-  return image;
+                 request.fileName + ": the compiler answered for another spec"};
+  return reply;
+}
+
+Result<KernelImage> Context::compile(const ParsedSpec &spec, const Knobs &knobs) {
+  Result<CompileReply> reply = answer(requestFor(spec, knobs));
+  if (!reply)
+    return reply.error();
+  return std::move(reply->image);
 }
 
 Result<cache::KernelRef> Context::image(const ParsedSpec &spec, const Knobs &knobs) {
@@ -190,6 +197,29 @@ Result<cache::KernelRef> Context::image(const ParsedSpec &spec, const Knobs &kno
   if (!wanted)
     return wanted.error();
   return cache_.getOrBuild(*wanted, [&] { return compile(spec, knobs); });
+}
+
+Result<Context::ListedImage> Context::listedImage(const ParsedSpec &spec, const Knobs &knobs) {
+  Result<cache::Key> wanted = key(spec, knobs);
+  if (!wanted)
+    return wanted.error();
+  CompileRequest request = requestFor(spec, knobs);
+  request.listing = true;
+  std::optional<Listing> listing;
+  const auto compileBoth = [&]() -> Result<KernelImage> {
+    Result<CompileReply> reply = answer(request);
+    if (!reply)
+      return reply.error();
+    listing = std::move(reply->listing);
+    return std::move(reply->image);
+  };
+  Result<cache::KernelRef> image = cache_.getOrBuild(*wanted, compileBoth);
+  if (!image)
+    return image.error();
+  if (!listing && options_.cache.mayBuild)
+    if (Result<KernelImage> again = compileBoth(); !again)
+      return again.error();
+  return ListedImage{std::move(*image), std::move(listing)};
 }
 
 void Context::addBundle(bundle::Bundle bundle) {

@@ -102,6 +102,14 @@ public:
 
   /// Finds or compiles, and loads on no device.
   Result<cache::KernelRef> image(const ParsedSpec &, const Knobs &);
+
+  struct ListedImage {
+    cache::KernelRef image;
+    std::optional<Listing> listing; ///< nothing where compiling is forbidden
+  };
+  /// image() with its listing. No cache keeps listings: a kernel that was found is compiled for it
+  /// again, one that was not is compiled once for both.
+  Result<ListedImage> listedImage(const ParsedSpec &, const Knobs &);
   Result<cache::Key> key(const ParsedSpec &, const Knobs &);
 
   Device &device() { return *device_; }
@@ -131,6 +139,7 @@ private:
   Error missingUnbuilt(const Error &noCompiler, const ParsedSpec &, const Knobs &,
                        const cache::Key &) const; ///< where there is no compiler
   KernelPtr meanwhile(const std::string &wish, const cache::Key &);
+  Result<CompileReply> answer(const CompileRequest &);
   Result<KernelImage> compile(const ParsedSpec &, const Knobs &);
   CompileRequest requestFor(const ParsedSpec &, const Knobs &) const;
 

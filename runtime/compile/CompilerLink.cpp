@@ -133,7 +133,7 @@ Result<attune_compile_function> CompilerLink::load() {
   return compile_;
 }
 
-Result<KernelImage> CompilerLink::compile(const CompileRequest &request) {
+Result<CompileReply> CompilerLink::compile(const CompileRequest &request) {
   if (options_.where == CompileWhere::Child)
     return compileInChild(request);
   Result<attune_compile_function> compile = load();
@@ -161,7 +161,7 @@ Result<std::vector<std::string>> CompilerLink::workerCommand() const {
   return std::vector<std::string>{*worker, path, std::to_string(options_.childMemoryBytes)};
 }
 
-Result<KernelImage> CompilerLink::compileInChild(const CompileRequest &request) const {
+Result<CompileReply> CompilerLink::compileInChild(const CompileRequest &request) const {
   auto command = workerCommand();
   if (!command)
     return command.error();

@@ -47,7 +47,7 @@ public:
 
   /// Any thread, several at once. Errors: the compiler's own; NotFound if there is none; Internal,
   /// how the child ended or which limit it broke.
-  Result<KernelImage> compile(const CompileRequest &);
+  Result<CompileReply> compile(const CompileRequest &);
 
   /// Program and arguments of a child that compiles: requests and replies of CompileCall.h, in
   /// frames (runtime/process), one after another. Errors: NotFound if there is no compiler.
@@ -56,7 +56,7 @@ public:
 private:
   Result<std::string> libraryPath() const;
   Result<attune_compile_function> load();
-  Result<KernelImage> compileInChild(const CompileRequest &) const;
+  Result<CompileReply> compileInChild(const CompileRequest &) const;
 
   const CompilerOptions options_;
   std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace attune::exec {
 
@@ -35,6 +36,10 @@ void fillPattern(uint8_t *to, uint64_t bytes, const std::vector<uint8_t> &patter
   }
   for (uint64_t at = 0; at < bytes; at += pattern.size())
     std::memcpy(to + at, pattern.data(), pattern.size());
+}
+
+uint64_t hostMemoryBytes() {
+  return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
 }
 
 /// Bytes that an output takes; nothing if that number does not fit.
@@ -105,6 +110,11 @@ private:
       return file_.error(i, "claim",
                          fmt::format("{} bytes are claimed, {} has {}; claim at least those", bytes,
                                      b.file, contents.bytes.size()));
+    if (const uint64_t most = hostMemoryBytes(); !b.fill.empty() && bytes > most)
+      return file_.error(i, "size",
+                         fmt::format("{} bytes to fill, this machine has {}; a buffer without fill "
+                                     "(claim) costs only the pages that are touched",
+                                     bytes, most));
     std::string name = fmt::format("args[{}]{}{}", i, arg.name.empty() ? "" : " ", arg.name);
     auto address = b.base ? memory_.allocAt(*b.base, bytes, name) : memory_.alloc(bytes, name);
     if (!address)
@@ -141,6 +151,8 @@ private:
 
   Result<void> checkOutput(size_t i, const Pointer &p) const {
     const OutputSpec &out = *file_.args[i].buffer.out;
+    if (auto ok = checkWritable(file_.resolved(out.path)); !ok)
+      return file_.error(i, "out", ok.error().message, ok.error().code);
     if (out.path.ends_with(".npy") && !out.dtype && !p.dtype)
       return file_.error(i, "out",
                          "a .npy needs dtype and shape; files of other endings get the "

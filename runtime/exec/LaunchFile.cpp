@@ -107,6 +107,7 @@ private:
     file_.kernel = fields.text("kernel").value_or("");
     readExtents(fields, "grid", maxGrid, file_.grid);
     readExtents(fields, "block", maxBlock, file_.block);
+    checkThreads(fields);
     file_.dynamicLds = uint32_t(fields.integer("dynamic_lds", 0, maxLds).value_or(0));
     const json *args = fields.find("args");
     if (!args)
@@ -124,6 +125,17 @@ private:
     auto list = fields.integers(key, 1, 3, 1, most);
     for (size_t i = 0; list && i < list->size(); ++i)
       out[i] = uint32_t((*list)[i]);
+  }
+
+  /// A dispatch packet holds each extent of the grid in threads, as 32 bits.
+  void checkThreads(Fields &fields) {
+    for (size_t i = 0; i < file_.grid.size(); ++i)
+      if (const uint64_t most = std::numeric_limits<uint32_t>::max() / file_.block[i];
+          file_.grid[i] > most)
+        fields.wrong(fmt::format("grid[{}]", i),
+                     fmt::format("{} workgroups of {} threads are more than the 2^32 - 1 threads "
+                                 "that a dispatch holds; at most {}",
+                                 file_.grid[i], file_.block[i], most));
   }
 
   void readArgs(const json &list) {

@@ -1,5 +1,7 @@
 // Whole files, in and out.
 #include "runtime/launch/File.h"
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -29,17 +31,39 @@ Result<Bytes> readFile(const std::string &path) {
   return bytes;
 }
 
+Result<void> checkWritable(const std::string &path) {
+  std::error_code failed;
+  const auto wrong = [&](const std::string &why) {
+    return Error{ErrorCode::Io, fmt::format("{}: cannot be written: {}", path, why)};
+  };
+  const fs::path parent = fs::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  if (!fs::exists(folder, failed))
+    return wrong(fmt::format("there is no folder {}", folder));
+  if (!fs::is_directory(folder, failed))
+    return wrong(fmt::format("{} is no folder", folder));
+  if (fs::is_directory(path, failed))
+    return wrong("it is a folder");
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    return wrong(fmt::format("{}: {}", folder, std::strerror(errno)));
+  return {};
+}
+
 Result<void> writeFile(const std::string &path, std::span<const uint8_t> bytes) {
+  if (auto ok = checkWritable(path); !ok)
+    return ok;
   std::string partial = fmt::format("{}.{}.partial", path, getpid());
   std::error_code failed;
   {
+    errno = 0; // the stream has no reason of its own
     std::ofstream out(partial, std::ios::binary | std::ios::trunc);
     out.write(reinterpret_cast<const char *>(bytes.data()),
               static_cast<std::streamsize>(bytes.size()));
     out.close();
     if (!out) {
+      const std::string reason = std::strerror(errno);
       fs::remove(partial, failed);
-      return Error{ErrorCode::Io, fmt::format("{}: cannot be written", path)};
+      return Error{ErrorCode::Io, fmt::format("{}: cannot be written: {}", path, reason)};
     }
   }
   fs::rename(partial, path, failed);

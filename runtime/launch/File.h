@@ -14,6 +14,10 @@ using Bytes = std::vector<uint8_t>;
 /// Errors: NotFound, Io.
 Result<Bytes> readFile(const std::string &path);
 
+/// Whether writeFile() would find a folder that it may write to: for callers that have long work
+/// before them. Errors: Io, with what is in the way.
+Result<void> checkWritable(const std::string &path);
+
 /// Writes beside the file and renames, so that a reader never sees a part of it.
 Result<void> writeFile(const std::string &path, std::span<const uint8_t> bytes);
 

@@ -17,12 +17,17 @@ std::string stemOf(const std::string &path) {
 
 } // namespace
 
+std::array<std::string, 2> kernelFiles(const std::string &path) {
+  const std::string stem = stemOf(path);
+  return {stem + ".hsaco", stem + ".json"};
+}
+
 Result<void> saveKernel(const std::string &path, const KernelImage &image) {
-  std::string stem = stemOf(path);
-  if (auto ok = writeFile(stem + ".hsaco", image.codeObject); !ok)
+  const auto [code, sidecar] = kernelFiles(path);
+  if (auto ok = writeFile(code, image.codeObject); !ok)
     return ok;
   std::string json = toJson(image.sidecar);
-  return writeFile(stem + ".json", {reinterpret_cast<const uint8_t *>(json.data()), json.size()});
+  return writeFile(sidecar, {reinterpret_cast<const uint8_t *>(json.data()), json.size()});
 }
 
 Result<KernelImage> loadKernel(const std::string &path) {
@@ -32,7 +37,10 @@ Result<KernelImage> loadKernel(const std::string &path) {
     return code.error();
   auto json = readFile(stem + ".json");
   if (!json)
-    return json.error();
+    return Error{json.error().code,
+                 fmt::format("{}; {}.hsaco needs its sidecar beside it, as attune compile -o "
+                             "writes both",
+                             json.error().message, stem)};
   auto sidecar = sidecarFromJson(std::string(json->begin(), json->end()));
   if (!sidecar)
     return Error{sidecar.error().code, fmt::format("{}.json: {}", stem, sidecar.error().message)};

@@ -509,8 +509,11 @@ TEST_CASE("F67: each built-in, function, index, shape and operator of the langua
 
 TEST_CASE("The compiler is sent nothing that the key does not know of") {
   // A field more does not compile here: whoever adds one decides about the key (KernelKey.h). Text,
-  // file name, attention and parameters are in `name` and `spec`, which the digest stands for.
-  const auto [text, fileName, attention, parameters, arch, knobs, specDigest] = CompileRequest{};
+  // file name, attention and parameters are in `name` and `spec`, which the digest stands for; a
+  // listing comes beside the same bytes (CompilerTest.cpp).
+  const auto [text, fileName, attention, parameters, arch, knobs, specDigest, listing] =
+      CompileRequest{};
   CHECK(text + fileName + attention + arch + specDigest == "");
+  CHECK(!listing);
   CHECK((parameters.empty() && knobs.empty()));
 }

@@ -73,18 +73,22 @@ Maybe prefix(const Expr &call, Evaluation &e) {
                  *args);
 }
 
-/// Positions fall into chunks of n; a query sees the keys of its own chunk.
+/// Positions fall into chunks of n; a query sees the keys of its own chunk. Chunks of 0 are none.
 Maybe chunk(const Expr &call, Evaluation &e) {
   auto args = arguments(call, e);
   if (!args)
     return std::nullopt;
   double q = static_cast<double>(e.row().q());
-  return inherit(perKey(e,
-                        [&](int64_t k, size_t lane) {
-                          double n = static_cast<double>((*args)[0]->integer(lane));
-                          return std::floor(q / n) == std::floor(static_cast<double>(k) / n);
-                        }),
-                 *args);
+  Value seen = perKey(e, [&](int64_t k, size_t lane) {
+    double n = static_cast<double>((*args)[0]->integer(lane));
+    return std::floor(q / n) == std::floor(static_cast<double>(k) / n);
+  });
+  for (size_t lane = 0; lane < seen.lanes(); ++lane)
+    if ((*args)[0]->integer(lane) == 0) {
+      seen.undefined.resize(seen.lanes(), 0);
+      seen.undefined[lane] = 1;
+    }
+  return inherit(std::move(seen), *args);
 }
 
 /// A query sees the keys that carry its own document number.

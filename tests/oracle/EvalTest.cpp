@@ -68,6 +68,7 @@ TEST_CASE("An undefined value is an error only where the answer depends on it") 
   REQUIRE(chosen);
   CHECK(chosen->i == std::vector<int64_t>{1, 1, 1, 1, 1, 1});
   CHECK_FALSE(t.value(b.op(ExprKind::Div, ScalarType::I32, b.constI(1), b.constI(0))));
+  CHECK_FALSE(t.value(b.builtin("chunk", {b.constI(0)})));
 }
 
 TEST_CASE("Conversions, positions and tensors of tokens") {

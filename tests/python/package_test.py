@@ -237,8 +237,20 @@ class Errors(unittest.TestCase):
                              ("got None", {"cu_seqlens_q": None}), ("must have 2 elements", {"cu_seqlens_k": [0, 4, 8]}),
                              ("reads 'warmth', which is not given", {"scalars": {}}),
                              ("reads 'doc', which is not given", {"tensors": {"slope": np.ones(2, np.float32)}}),
-                             ("sink: the spec has one", {"sink": None}), ("max_q_len", {"max_q_len": -1})):
+                             ("sink: the spec has one", {"sink": None}), ("max_q_len", {"max_q_len": -1}),
+                             ("a sequence of 8 rows; give at least 8", {"max_q_len": 7})):
             self.refused(attune.InvalidArgumentError, text, kernel, q, q, q, **{**good, **change})
+
+    def test_i64_values_must_fit(self):
+        kernel = attune.compile("""attention wide {
+          q, kv : bf16[tokens, 1, 64]
+          tensor n : i64[batch]
+          mask = k < n[b]
+        }""")
+        q = attune.to_bf16(random(3, 4, 1, 64))
+        call = dict(cu_seqlens_q=[0, 4], cu_seqlens_k=[0, 4])
+        kernel(q, q, q, tensors={"n": np.array([2**31 - 1])}, **call)
+        self.refused(attune.InvalidArgumentError, "tensor n: kernels read i64 as i32", kernel, q, q, q, tensors={"n": np.array([2**31])}, **call)
 
     def test_a_library_that_is_not_there(self):
         script = "import attune"

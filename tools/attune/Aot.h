@@ -58,6 +58,7 @@ struct AotModel {
 struct AotPlan {
   AotModel model;
   std::string output;
+  bool json = false;
 };
 
 struct AotCoverage {

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace attune::tool {
 
@@ -117,11 +118,12 @@ private:
   }
 
   void finish(size_t i, Result<std::string> reply) {
-    Result<KernelImage> image = reply ? decodeReply(*reply) : Result<KernelImage>(reply.error());
-    if (!image) {
-      rows_[i].error = image.error();
+    Result<CompileReply> answer = reply ? decodeReply(*reply) : Result<CompileReply>(reply.error());
+    if (!answer) {
+      rows_[i].error = answer.error();
       return;
     }
+    KernelImage *image = &answer->image;
     if (auto ok =
             work_.publish(jobs_[i].key.digest(), cache::encodeEntry(jobs_[i].key.text(), *image));
         !ok && !warned_) {
@@ -159,8 +161,13 @@ Result<void> emitNinja(const AotBuild &args, const std::vector<AotJob> &jobs) {
   if (auto ok = writeFile(args.output.path, {bytes, text->size()}); !ok)
     return ok;
   const auto path = std::filesystem::absolute(args.output.path);
-  fmt::print("{} kernels -> {}; run ninja -C {} -f {}\n", jobs.size(), args.output.path,
-             path.parent_path().string(), path.filename().string());
+  if (args.json)
+    fmt::print("{}\n", nlohmann::ordered_json(
+                           {{"ok", true}, {"kernels", jobs.size()}, {"output", args.output.path}})
+                           .dump(2));
+  else
+    fmt::print("{} kernels -> {}; run ninja -C {} -f {}\n", jobs.size(), args.output.path,
+               path.parent_path().string(), path.filename().string());
   return {};
 }
 
@@ -176,12 +183,17 @@ int aotBuildCommand(const AotBuild &args) {
   const auto compiler = compilerOptionsFromEnvironment();
   if (!compiler)
     return failAs(args, compiler.error());
+  std::error_code ignored; // what is in the way is said next
+  if (const auto folder = std::filesystem::path(args.output.path).parent_path(); !folder.empty())
+    std::filesystem::create_directories(folder, ignored);
+  if (auto ok = checkWritable(args.output.path); !ok)
+    return failAs(args, ok.error());
   auto jobs = jobsOf(args, *compiler);
   if (!jobs)
     return failAs(args, jobs.error());
   if (args.output.form == AotForm::Ninja) {
     auto ok = emitNinja(args, *jobs);
-    return ok ? exitOk : fail(ok.error());
+    return ok ? exitOk : failAs(args, ok.error());
   }
   Build build(args, *compiler, std::move(*jobs));
   if (auto ok = build.run(); !ok)

@@ -47,6 +47,10 @@ Result<std::vector<aot::ListedKernel>> listed(const AotBuild &build, Texts &text
     auto kernels = aot::expand(*items, input);
     if (!kernels)
       return kernels.error();
+    if (kernels->empty())
+      return Error{
+          ErrorCode::InvalidArgument,
+          fmt::format("{}: names no kernel; a list has [[kernel]] entries (docs/aot.md)", input)};
     all.insert(all.end(), kernels->begin(), kernels->end());
   }
   if (lists && (!build.attention.empty() || !build.parameters.empty() || !build.knobs.empty()))

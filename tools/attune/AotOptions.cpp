@@ -1,9 +1,7 @@
 // attune aot [INPUTS] and its subcommands.
 #include "tools/attune/AotOptions.h"
 #include "tools/attune/CommandLine.h"
-#include <CLI/CLI.hpp>
-#include <charconv>
-#include <fmt/format.h>
+#include "tools/attune/WholeNumber.h"
 
 namespace attune::tool {
 
@@ -44,13 +42,13 @@ void addBuild(CLI::App &app, AotBuild &build, std::vector<std::string> &sets,
       ->delimiter(',');
   app.add_option("-j,--jobs", build.jobs,
                  "Worker processes (default: as processors and memory allow)")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber<int>(1));
   addOutput(app, build.output, {"bundle", "c", "ninja", "object"});
   app.add_option("--work", build.work, "Folder of finished kernels (default: OUTPUT.work)");
   app.add_option("--worker-memory", build.workerMiB,
                  "MiB: a worker above it is replaced, above twice as much stopped")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber<int>(1));
   app.add_option("--shard", shard, "i/n: build the i-th of n parts of the list");
   app.add_option("--only", build.only, "Digest of a key: build only this kernel (repeatable)")
       ->allow_extra_args(false);
@@ -66,15 +64,15 @@ void addModel(CLI::App &app, AotModel &model) {
   app.add_option("--model", model.config, "config.json of a Hugging Face model")->required();
   app.add_option("--tp", model.tensorParallel, "Ranks that share the heads")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber<int>(1));
   app.add_option("--page-size", model.pageSize, "Tokens of a page of the KV cache (0: contiguous)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber<int>(0));
   app.add_option("--kv-dtype", model.kvDtype, "Type of the KV cache (default: the model's)")
       ->check(CLI::IsMember({"bf16", "fp16", "fp8"}));
   app.add_option("--dtype", model.dtype, "Type of q, k, v (default: the config's)")
       ->check(CLI::IsMember({"bf16", "fp16"}));
   app.add_option("--spec-decode", model.specDecode, "Tokens that are drafted per step (0: none)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber<int>(0));
 }
 
 std::pair<size_t, size_t> shardOf(const std::string &text) {
@@ -116,6 +114,7 @@ AotOptions::AotOptions(CLI::App &root) : raw_(std::make_unique<Raw>()) {
   addModel(*plan, r.plan.model);
   plan->add_option("-o,--output", r.plan.output, "LIST.toml; its specs are written beside it")
       ->required();
+  plan->add_flag("--json", r.plan.json, "Print one JSON object");
   CLI::App *coverage = r.app->add_subcommand("coverage", "Which of a model's kernels a bundle has");
   addModel(*coverage, r.coverage.model);
   coverage->add_option("--arch", r.coverage.arch, "Chip")->required();
@@ -141,11 +140,9 @@ AotArgs AotOptions::args() const {
   need(!build.inputs.empty(), "INPUTS: lists of kernels (.toml) and specs (.attn)");
   need(!build.archs.empty(), "--arch: the chips to compile for");
   need(!build.output.path.empty(), "--output");
-  for (const std::string &text : raw_->sets)
-    if (!build.parameters.insert(nameAndValue("--set", text)).second)
-      throw CLI::ValidationError("--set", fmt::format("'{}' sets its parameter twice", text));
-  for (const std::string &text : raw_->knobs)
-    build.knobs.push_back(nameAndValue("--knob", text));
+  for (auto &&one : namesAndValues("--set", raw_->sets, "parameter"))
+    build.parameters.insert(std::move(one));
+  build.knobs = namesAndValues("--knob", raw_->knobs, "knob");
   if (!raw_->shard.empty())
     std::tie(build.shard, build.shards) = shardOf(raw_->shard);
   return build;

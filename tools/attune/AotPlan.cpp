@@ -79,9 +79,45 @@ void printVariants(const aot::ModelPlan &plan) {
                variant.reason);
 }
 
-void printNotCovered(const aot::ModelPlan &plan) {
+std::string notCoveredText(const aot::ModelPlan &plan) {
+  std::string text;
   for (const aot::NotCovered &missing : plan.notCovered)
-    fmt::print("not covered: {}: {}\n", missing.name, missing.reason);
+    text += fmt::format("not covered: {}: {}\n", missing.name, missing.reason);
+  return text;
+}
+
+/// Can the model be served with these kernels and the ones that are in the bundle? Decoding and the
+/// like run on the prefill kernels; layers that no kernel computes do not.
+bool serves(const aot::ModelPlan &plan, const std::vector<bool> &covered) {
+  return std::find(covered.begin(), covered.end(), false) == covered.end() &&
+         std::none_of(plan.notCovered.begin(), plan.notCovered.end(),
+                      [](const aot::NotCovered &missing) { return missing.layers; });
+}
+
+nlohmann::ordered_json variantJson(const aot::Variant &variant) {
+  return {{"variant", variant.name}, {"spec", variant.spec}, {"set", parametersOf(variant)}};
+}
+
+nlohmann::ordered_json notCoveredJson(const aot::ModelPlan &plan) {
+  auto all = nlohmann::ordered_json::array();
+  for (const aot::NotCovered &one : plan.notCovered)
+    all.push_back(
+        {{"variant", one.name}, {"reason", one.reason}, {"layers_without_kernel", one.layers}});
+  return all;
+}
+
+std::string planJson(const AotPlan &args, const aot::ModelPlan &plan) {
+  auto variants = nlohmann::ordered_json::array();
+  for (const aot::Variant &variant : plan.variants) {
+    variants.push_back(variantJson(variant));
+    variants.back()["reason"] = variant.reason;
+  }
+  return nlohmann::ordered_json({{"ok", !plan.variants.empty()},
+                                 {"variants", variants},
+                                 {"not_covered", notCoveredJson(plan)},
+                                 {"output", args.output}})
+             .dump(2) +
+         "\n";
 }
 
 /// Is a kernel of this variant in the bundle, whoever built it?
@@ -102,17 +138,16 @@ Result<bool> inBundle(const bundle::Bundle &bundle, const aot::Variant &variant,
 }
 
 std::string coverageJson(const aot::ModelPlan &plan, const std::vector<bool> &covered) {
-  using Json = nlohmann::ordered_json;
-  Json variants = Json::array(), missing = Json::array();
-  for (size_t i = 0; i < plan.variants.size(); ++i)
-    variants.push_back({{"variant", plan.variants[i].name},
-                        {"spec", plan.variants[i].spec},
-                        {"set", parametersOf(plan.variants[i])},
-                        {"in_bundle", bool(covered[i])}});
-  for (const aot::NotCovered &one : plan.notCovered)
-    missing.push_back({{"variant", one.name}, {"reason", one.reason}});
-  const bool ok = std::find(covered.begin(), covered.end(), false) == covered.end();
-  return Json({{"ok", ok}, {"variants", variants}, {"not_covered", missing}}).dump(2) + "\n";
+  auto variants = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < plan.variants.size(); ++i) {
+    variants.push_back(variantJson(plan.variants[i]));
+    variants.back()["in_bundle"] = bool(covered[i]);
+  }
+  return nlohmann::ordered_json({{"ok", serves(plan, covered)},
+                                 {"variants", variants},
+                                 {"not_covered", notCoveredJson(plan)}})
+             .dump(2) +
+         "\n";
 }
 
 void printCoverage(const AotCoverage &args, const aot::ModelPlan &plan,
@@ -124,7 +159,7 @@ void printCoverage(const AotCoverage &args, const aot::ModelPlan &plan,
     fmt::print("{:{}}  {:9}  {}\n", plan.variants[i].name, width,
                covered[i] ? "in bundle" : "MISSING",
                aotLabel(plan.variants[i].spec, parametersOf(plan.variants[i]), {}));
-  printNotCovered(plan);
+  fmt::print("{}", notCoveredText(plan));
   if (std::find(covered.begin(), covered.end(), false) != covered.end())
     fmt::print("\nto add what is missing:\n"
                "  attune aot plan {} -o plan/LIST.toml\n"
@@ -139,6 +174,12 @@ int aotPlanCommand(const AotPlan &args) {
   auto plan = planOf(args.model);
   if (!plan)
     return fail(plan.error());
+  if (args.json)
+    fmt::print("{}", planJson(args, *plan));
+  if (plan->variants.empty())
+    return fail({ErrorCode::Unsupported,
+                 fmt::format("{}{}: no layer of this model has a kernel; nothing is written",
+                             notCoveredText(*plan), args.model.config)});
   const auto folder = std::filesystem::path(args.output).parent_path();
   std::error_code failed;
   if (!folder.empty())
@@ -150,9 +191,10 @@ int aotPlanCommand(const AotPlan &args) {
       fmt::format("# Written by attune aot plan {}\n", optionsText(args.model));
   if (auto ok = writeText(args.output, aot::planText(*plan, heading)); !ok)
     return fail(ok.error());
+  if (args.json)
+    return exitOk;
   printVariants(*plan);
-  printNotCovered(*plan);
-  fmt::print("{} variants -> {}\n", plan->variants.size(), args.output);
+  fmt::print("{}{} variants -> {}\n", notCoveredText(*plan), plan->variants.size(), args.output);
   return exitOk;
 }
 
@@ -176,7 +218,7 @@ int aotCoverageCommand(const AotCoverage &args) {
     fmt::print("{}", coverageJson(*plan, covered));
   else
     printCoverage(args, *plan, covered);
-  return std::find(covered.begin(), covered.end(), false) == covered.end() ? exitOk : exitFailed;
+  return serves(*plan, covered) ? exitOk : exitFailed;
 }
 
 } // namespace attune::tool

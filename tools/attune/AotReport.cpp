@@ -11,19 +11,20 @@ namespace {
 
 struct Column {
   const char *title, *key;
+  bool whole;
   double (*value)(const AotRow &);
 };
 constexpr Column columns[] = {
-    {"code", "code_bytes", [](const AotRow &r) { return double(r.codeBytes); }},
-    {"vgpr", "vgpr", [](const AotRow &r) { return double(r.sidecar.kernel.resources.vgpr); }},
-    {"lds", "lds_bytes",
+    {"code", "code_bytes", true, [](const AotRow &r) { return double(r.codeBytes); }},
+    {"vgpr", "vgpr", true, [](const AotRow &r) { return double(r.sidecar.kernel.resources.vgpr); }},
+    {"lds", "lds_bytes", true,
      [](const AotRow &r) { return double(r.sidecar.kernel.resources.ldsBytes); }},
-    {"spills", "spills",
+    {"spills", "spills", true,
      [](const AotRow &r) {
        const Resources &used = r.sidecar.kernel.resources;
        return double(used.vgprSpills + used.sgprSpills);
      }},
-    {"ms", "compile_ms", [](const AotRow &r) { return r.sidecar.compileMs; }},
+    {"ms", "compile_ms", false, [](const AotRow &r) { return r.sidecar.compileMs; }},
 };
 
 size_t labelWidth(const std::vector<AotRow> &rows) {
@@ -97,7 +98,10 @@ std::string aotAsJson(const std::vector<AotRow> &rows, const AotTotal &total) {
     } else {
       kernel["kept"] = row.reused;
       for (const Column &column : columns)
-        kernel[column.key] = column.value(row);
+        if (column.whole)
+          kernel[column.key] = int64_t(column.value(row));
+        else
+          kernel[column.key] = column.value(row);
     }
     kernels.push_back(std::move(kernel));
   }

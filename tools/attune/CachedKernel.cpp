@@ -12,19 +12,26 @@ CacheUse unused(std::string reason) {
   return use;
 }
 
+constexpr auto onlySpecsHaveLines = "only a spec (.attn) has them";
+
 /// With the compiler that is part of this command.
-Result<CachedKernel> withoutCache(const Source &source, const SpecArgs &args, std::string reason) {
+Result<CachedKernel> withoutCache(const Source &source, const SpecArgs &args, std::string reason,
+                                  bool listed) {
+  if (listed && source.model) {
+    auto compiler = Compiler::create();
+    if (!compiler)
+      return compiler.error();
+    auto both = compiler->compileListed(*source.model, compileOptions(args));
+    if (!both)
+      return both.error();
+    return CachedKernel{
+        std::move(both->image), unused(std::move(reason)), std::move(both->listing), {}};
+  }
   auto image = compileSource(source, args);
   if (!image)
     return image.error();
-  return CachedKernel{std::move(*image), unused(std::move(reason)), {}, {}};
-}
-
-Result<ListedKernel> compileListed(const Source &source, const SpecArgs &args) {
-  auto compiler = Compiler::create();
-  if (!compiler)
-    return compiler.error();
-  return compiler->compileListed(*source.model, compileOptions(args));
+  return CachedKernel{
+      std::move(*image), unused(std::move(reason)), {}, listed ? onlySpecsHaveLines : ""};
 }
 
 /// What the cache's counters say of the one kernel that was asked for.
@@ -42,11 +49,27 @@ CacheUse useOf(cache::Cache &cache, const cache::Key &key) {
   return use;
 }
 
-} // namespace
+Result<CachedKernel> withCache(Context &context, const ParsedSpec &spec, const cache::Key &key,
+                               const Knobs &knobs, bool listed) {
+  if (!listed) {
+    Result<cache::KernelRef> kernel = context.image(spec, knobs);
+    if (!kernel)
+      return kernel.error();
+    return CachedKernel{**kernel, useOf(context.cache(), key), {}, {}};
+  }
+  Result<Context::ListedImage> both = context.listedImage(spec, knobs);
+  if (!both)
+    return both.error();
+  CachedKernel found{*both->image, useOf(context.cache(), key), std::move(both->listing), {}};
+  if (!found.listing)
+    found.noListing = "ATTUNE_NO_JIT forbids compiling";
+  return found;
+}
 
-Result<CachedKernel> cachedKernel(const Source &source, const SpecArgs &args, bool noCache) {
+Result<CachedKernel> kernelOf(const Source &source, const SpecArgs &args, bool noCache,
+                              bool listed) {
   if (!source.model)
-    return withoutCache(source, args, "only kernels of specs (.attn) are kept");
+    return withoutCache(source, args, "only kernels of specs (.attn) are kept", listed);
   Result<ContextOptions> options = contextOptionsFromEnvironment();
   if (!options)
     return options.error();
@@ -68,44 +91,24 @@ Result<CachedKernel> cachedKernel(const Source &source, const SpecArgs &args, bo
   if (!key && !mayBuild)
     return key.error();
   if (!key || args.arch != (*context)->arch()) // it says which chips there are
-    return withoutCache(source, args, key ? "kernels for another chip" : key.error().message);
-  Result<cache::KernelRef> kernel = (*context)->image(*spec, args.knobs);
-  if (!kernel)
-    return kernel.error();
-  CachedKernel found{**kernel, useOf((*context)->cache(), *key), {}, {}};
-  if (!off.empty())
-    found.use = unused(off);
-  if (found.use.result == CacheResult::Hit)
-    found.image.sidecar.compileMs = 0; // another run's
+    return withoutCache(source, args, key ? "kernels for another chip" : key.error().message,
+                        listed);
+  Result<CachedKernel> found = withCache(**context, *spec, *key, args.knobs, listed);
+  if (found && !off.empty())
+    found->use = unused(off);
+  if (found && found->use.result == CacheResult::Hit)
+    found->image.sidecar.compileMs = 0; // another run's
   return found;
 }
 
+} // namespace
+
+Result<CachedKernel> cachedKernel(const Source &source, const SpecArgs &args, bool noCache) {
+  return kernelOf(source, args, noCache, false);
+}
+
 Result<CachedKernel> listedKernel(const Source &source, const SpecArgs &args, bool noCache) {
-  Result<ContextOptions> options = contextOptionsFromEnvironment();
-  if (!options)
-    return options.error();
-  const bool off = options->cache.mode == cache::Mode::Off;
-  const bool once = source.model && options->cache.mayBuild && (noCache || off);
-  Result<CachedKernel> found =
-      once ? CachedKernel{{}, unused(noCache ? "--no-cache" : "ATTUNE_CACHE=off"), {}, {}}
-           : cachedKernel(source, args, noCache);
-  if (!found)
-    return found;
-  if (!source.model || !options->cache.mayBuild) {
-    found->noListing =
-        source.model ? "ATTUNE_NO_JIT forbids compiling" : "only a spec (.attn) has them";
-    return found;
-  }
-  Result<ListedKernel> listed = compileListed(source, args);
-  if (!listed)
-    return listed.error();
-  if (once)
-    found->image = std::move(listed->image);
-  else if (listed->image.codeObject != found->image.codeObject)
-    found->noListing = "the caches' compiler makes another kernel than this command's";
-  if (found->noListing.empty())
-    found->listing = std::move(listed->listing);
-  return found;
+  return kernelOf(source, args, noCache, true);
 }
 
 } // namespace attune::tool

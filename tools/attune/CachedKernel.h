@@ -17,8 +17,8 @@ struct CachedKernel {
 /// is no spec, no cache is looked into or written to. ATTUNE_NO_JIT holds in any case.
 Result<CachedKernel> cachedKernel(const Source &, const SpecArgs &, bool noCache);
 
-/// With the listing, for which this command's own compiler is asked: once for both where no cache
-/// is used, else for the listing alone.
+/// With the listing. No cache keeps listings: what a cache has is compiled for it again, anything
+/// else once for both.
 Result<CachedKernel> listedKernel(const Source &, const SpecArgs &, bool noCache);
 
 } // namespace attune::tool

@@ -2,14 +2,16 @@
 // parsed here, so that a wrong one is refused with the option's name before anything runs.
 #include "tools/attune/CommandLine.h"
 #include "compiler/include/attune/Compiler.h"
+#include "runtime/include/attune/attune.h"
 #include "tools/attune/AotOptions.h"
-#include <CLI/CLI.hpp>
-#include <charconv>
-#include <fmt/format.h>
+#include "tools/attune/WholeNumber.h"
+#include <algorithm>
 
 namespace attune::tool {
 
 namespace {
+
+constexpr int64_t mostSequences = 1'000'000;
 
 constexpr auto footer = "Exit codes: 0 done and right, 1 a check failed or a kernel was stopped, 2 "
                         "wrong usage or a refused spec.";
@@ -26,6 +28,14 @@ template <class T> T number(const std::string &option, std::string_view text, co
   if (failed != std::errc() || end != text.data() + text.size())
     throw CLI::ValidationError(option, fmt::format("'{}' is not {}", text, what));
   return value;
+}
+
+std::pair<std::string, std::string> nameAndValue(const std::string &option,
+                                                 const std::string &text) {
+  size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+    throw CLI::ValidationError(option, fmt::format("'{}' is not of the form name=value", text));
+  return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
 /// "5,300" as numbers; "" is a batch of no sequences.
@@ -72,23 +82,25 @@ void addCall(CLI::App &app, RunArgs &args, Raw &raw) {
       app.add_option("--kv-lens", raw.kvLens, "Key length of each (default: as --q-lens)");
   app.add_option("--batch", args.batch, "Number of sequences of equal length (default 1)")
       ->excludes(qLens, kvLens)
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber<int64_t>(0, mostSequences));
   app.add_option("--q-len", args.qLen, "Query length of every sequence (default 256)")
       ->excludes(qLens)
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber<int64_t>(0));
   app.add_option("--kv-len", args.kvLen, "Key length of every sequence (default: as --q-len)")
       ->excludes(kvLens)
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber<int64_t>(0));
   app.add_option(
       "--inputs", args.inputs,
       "A .npz or a folder of .npy: q, k, v, cu_seqlens_q, cu_seqlens_k, sink and the spec's "
       "tensors; bf16 as uint16. What is missing is drawn");
   app.add_option("--scalar", raw.scalars, "name=value: a run-time scalar of the spec (repeatable)")
       ->allow_extra_args(false);
-  app.add_option("--seed", args.seed, "Seed of drawn inputs")->capture_default_str();
+  app.add_option("--seed", args.seed, "Seed of drawn inputs")
+      ->capture_default_str()
+      ->check(wholeNumber<uint64_t>(0));
   app.add_option("--threads", args.threads,
                  "Host threads (0: all cores); results do not depend on it")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber<int>(0));
 }
 
 constexpr auto strictHelp =
@@ -128,9 +140,10 @@ void addExec(CLI::App &root, ExecArgs &args, Raw &raw) {
       ->required();
   app->add_option("--threads", args.options.threads,
                   "Host threads (0: all cores); results do not depend on it")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber<int>(0));
   app->add_option("--budget", args.options.instructionBudget,
-                  "Stop a wave after this many instructions (0: 2^31)");
+                  "Stop a wave after this many instructions (0: 2^31)")
+      ->check(wholeNumber<uint64_t>(0));
   addPolicy(*app, raw);
   auto *strict = app->add_flag("--strict", args.strict, strictHelp);
   app->add_flag("--timing", args.timing,
@@ -171,19 +184,23 @@ void addProfile(CLI::App &root, ProfileArgs &args, Raw &raw) {
   for (CLI::Option *option : ofSpecs) // the file says all of it
     launch->excludes(option);
   app->add_option("--workgroups", args.workgroups,
-                  "Workgroups of the launch to be timed (default: those that run)");
+                  "Workgroups of the launch to be timed (default: those that run)")
+      ->check(wholeNumber<uint64_t>(0));
   app->add_option("--sharers", args.sharers,
                   "Workgroups of an XCD that touch the same lines, which decides their hits in L2 "
-                  "(default: counted in those that run)");
+                  "(default: counted in those that run)")
+      ->check(wholeNumber<uint32_t>(0));
   app->add_option("--xcds", args.xcds,
                   "XCDs that touch the same lines: what L2 lacks is then in the memory-side cache "
                   "once one of them has read it (default: each its own)")
-      ->check(CLI::Range(1, args.params.xcds));
+      ->check(wholeNumber<uint32_t>(1, args.params.xcds));
   app->add_option("--param", raw.params,
                   "name=value: a number of the timing model in place of gfx950's, a row of "
                   "runtime/sim/timing/Gfx950Timing.def (repeatable)")
       ->allow_extra_args(false);
-  app->add_option("--top", args.top, "Instructions to list")->capture_default_str();
+  app->add_option("--top", args.top, "Instructions to list")
+      ->capture_default_str()
+      ->check(wholeNumber<uint64_t>(0));
   app->add_option("--trace", args.trace, "Write a trace for Perfetto or chrome://tracing");
   app->add_option("--html", args.html,
                   "Write a page: timeline, stalls, roofline, LDS banks, instructions");
@@ -212,7 +229,7 @@ void addGolden(CLI::App &root, GoldenArgs &args) {
     command
         ->add_option("--threads", args.threads,
                      "Host threads (0: all cores); results do not depend on it")
-        ->check(CLI::NonNegativeNumber);
+        ->check(wholeNumber<int>(0));
   }
   check->add_flag("--json", args.json, "Print one JSON object");
   bless->add_option("--cause", args.cause, "What changed")
@@ -222,11 +239,9 @@ void addGolden(CLI::App &root, GoldenArgs &args) {
 }
 
 void finishSpec(SpecArgs &spec, const Raw &raw) {
-  for (const std::string &text : raw.sets)
-    if (!spec.parameters.insert(nameAndValue("--set", text)).second)
-      throw CLI::ValidationError("--set", fmt::format("'{}' sets its parameter twice", text));
-  for (const std::string &text : raw.knobs)
-    spec.knobs.push_back(nameAndValue("--knob", text));
+  for (auto &&one : namesAndValues("--set", raw.sets, "parameter"))
+    spec.parameters.insert(std::move(one));
+  spec.knobs = namesAndValues("--knob", raw.knobs, "knob");
 }
 
 void addCache(CLI::App &root, CacheArgs &args, Raw &raw) {
@@ -263,10 +278,8 @@ void finishRun(RunArgs &args, const Raw &raw) {
   finishSpec(args.spec, raw);
   args.qLens = lengths("--q-lens", raw.qLens);
   args.kvLens = lengths("--kv-lens", raw.kvLens);
-  for (const std::string &text : raw.scalars) {
-    auto [name, value] = nameAndValue("--scalar", text);
+  for (const auto &[name, value] : namesAndValues("--scalar", raw.scalars, "scalar"))
     args.scalars[name] = number<double>("--scalar", value, "a number");
-  }
 }
 
 void finishProfile(ProfileArgs &args, const Raw &raw) {
@@ -280,18 +293,46 @@ void finishProfile(ProfileArgs &args, const Raw &raw) {
 
 } // namespace
 
-std::pair<std::string, std::string> nameAndValue(const std::string &option,
-                                                 const std::string &text) {
-  size_t equals = text.find('=');
-  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
-    throw CLI::ValidationError(option, fmt::format("'{}' is not of the form name=value", text));
-  return {text.substr(0, equals), text.substr(equals + 1)};
+std::vector<std::pair<std::string, std::string>>
+namesAndValues(const std::string &option, const std::vector<std::string> &texts, const char *what) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const std::string &text : texts) {
+    all.push_back(nameAndValue(option, text));
+    const std::string &name = all.back().first;
+    if (std::any_of(all.begin(), all.end() - 1, [&](const auto &one) { return one.first == name; }))
+      throw CLI::ValidationError(option, fmt::format("'{}' sets its {} twice", text, what));
+  }
+  return all;
 }
+
+namespace {
+
+/// A wrong command, which CLI11 calls a missing one.
+void refuseUnknownCommand(const CLI::App &root, int argc, const char *const *argv) {
+  const CLI::App *at = &root;
+  for (int i = 1; i < argc && argv[i][0] != '-' && at->get_require_subcommand_min() > 0; ++i) {
+    std::vector<std::string> names;
+    const CLI::App *next = nullptr;
+    for (const CLI::App *command : at->get_subcommands([](const CLI::App *) { return true; })) {
+      names.push_back(command->get_name());
+      if (command->get_name() == argv[i])
+        next = command;
+    }
+    if (!next)
+      throw CLI::ValidationError(
+          fmt::format("no command is called '{}'; commands: {}", argv[i], fmt::join(names, ", ")));
+    at = next;
+  }
+}
+
+} // namespace
 
 CommandLine parseCommandLine(int argc, const char *const *argv) {
   CLI::App app("attune: attention kernels for gfx950, compiled from a spec and run on any machine");
   app.require_subcommand(1);
   app.footer(footer);
+  app.set_version_flag("--version",
+                       fmt::format("attune {}.{}", ATTUNE_VERSION_MAJOR, ATTUNE_VERSION_MINOR));
   CompileArgs compile;
   RunArgs run;
   ExecArgs exec;
@@ -310,6 +351,7 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
   const AotOptions aot(app);
   CommandLine line;
   try {
+    refuseUnknownCommand(app, argc, argv);
     app.parse(argc, argv);
     if (app.got_subcommand("compile")) {
       finishSpec(compile.spec, raw);
@@ -338,6 +380,8 @@ CommandLine parseCommandLine(int argc, const char *const *argv) {
       line.aot = aot.args();
     } else {
       golden.bless = app.get_subcommand("golden")->got_subcommand("bless");
+      if (golden.bless && golden.reason.find_first_not_of(" \t\n") == std::string::npos)
+        throw CLI::ValidationError("--reason", "say in a sentence why the change is right");
       line.golden = golden;
     }
   } catch (const CLI::ParseError &e) {

@@ -95,9 +95,10 @@ struct CommandLine {
   int exitCode = exitOk; ///< when no command is set: help was shown, or the usage was wrong
 };
 
-/// Splits NAME=VALUE. Throws CLI::ParseError, with the option's name, for what is not of that form.
-std::pair<std::string, std::string> nameAndValue(const std::string &option,
-                                                 const std::string &text);
+/// Splits each NAME=VALUE. Throws CLI::ParseError, with the option's name, for what is not of that
+/// form and for a name that stands there twice; `what` says what the names are of.
+std::vector<std::pair<std::string, std::string>>
+namesAndValues(const std::string &option, const std::vector<std::string> &texts, const char *what);
 
 /// Parses; prints help or what is wrong.
 CommandLine parseCommandLine(int argc, const char *const *argv);

@@ -5,6 +5,7 @@
 #include "tools/attune/Source.h"
 #include <cstdio>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace attune::tool {
 
@@ -37,7 +38,7 @@ int compileKernel(const Source &source, const CompileArgs &args) {
     return exitOk;
   if (auto ok = saveKernel(args.output, *image); !ok)
     return fail(ok.error());
-  fmt::print("saved   {}\n", args.output);
+  fmt::print("saved   {}\n", fmt::join(kernelFiles(args.output), " and "));
   return exitOk;
 }
 
@@ -90,8 +91,8 @@ int explainCommand(const ExplainArgs &args) {
   auto text = compiler->explain(*source->model, compileOptions(args.spec));
   if (!text)
     return fail(text.error());
-  fmt::print("{}", *text);
-  return exitOk;
+  fmt::print("{}", text->text);
+  return text->refused ? exitRefused : exitOk;
 }
 
 } // namespace attune::tool

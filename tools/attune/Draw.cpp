@@ -23,22 +23,6 @@ int64_t longest(const std::vector<int64_t> &lens) {
   return lens.empty() ? 0 : *std::max_element(lens.begin(), lens.end());
 }
 
-int64_t extentOf(const std::string &dim, const ProblemShape &p, const Lens &lens) {
-  if (dim == "batch")
-    return static_cast<int64_t>(lens.q.size());
-  if (dim == "heads")
-    return p.numQHeads;
-  if (dim == "kv_heads")
-    return p.numKvHeads;
-  if (dim == "tokens")
-    return std::accumulate(lens.kv.begin(), lens.kv.end(), int64_t(0));
-  if (dim == "q")
-    return lens.longestQ();
-  if (dim == "k")
-    return lens.longestKv();
-  return std::strtoll(dim.c_str(), nullptr, 10);
-}
-
 /// Ids start at 0 in each sequence and never pass the position, so a spec may also use them as
 /// positions.
 void fillDocuments(HostTensor &t, const Lens &lens, const Random &random) {
@@ -83,6 +67,22 @@ double Random::uniform(int64_t i) const {
 double Random::normal(int64_t i) const {
   double radius = std::sqrt(-2 * std::log(1 - uniform(2 * i)));
   return radius * std::cos(2 * std::numbers::pi * uniform(2 * i + 1));
+}
+
+int64_t extentOf(const std::string &dim, const ProblemShape &p, const Lens &lens) {
+  if (dim == "batch")
+    return static_cast<int64_t>(lens.q.size());
+  if (dim == "heads")
+    return p.numQHeads;
+  if (dim == "kv_heads")
+    return p.numKvHeads;
+  if (dim == "tokens")
+    return std::accumulate(lens.kv.begin(), lens.kv.end(), int64_t(0));
+  if (dim == "q")
+    return lens.longestQ();
+  if (dim == "k")
+    return lens.longestKv();
+  return std::strtoll(dim.c_str(), nullptr, 10);
 }
 
 int64_t Lens::longestQ() const { return longest(q); }

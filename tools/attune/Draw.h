@@ -37,6 +37,9 @@ struct Lens {
   int64_t longestKv() const;
 };
 
+/// How many elements a captured tensor has along a dimension.
+int64_t extentOf(const std::string &dim, const ProblemShape &, const Lens &);
+
 /// `slopes`: the tensors that alibi reads.
 HostTensor drawCaptured(const CapturedTensor &, const ProblemShape &, const Lens &,
                         const std::set<std::string> &slopes, uint64_t seed);

@@ -121,6 +121,10 @@ Result<void> parsePolicy(std::string_view text, sim::RunOptions &options) {
 }
 
 Result<ExecReport> execute(const ExecArgs &args) {
+  const bool traced = !args.trace.empty();
+  if (traced)
+    if (auto ok = checkWritable(args.trace); !ok)
+      return ok.error();
   auto file = exec::readLaunch(args.launch);
   if (!file)
     return file.error();
@@ -130,7 +134,6 @@ Result<ExecReport> execute(const ExecArgs &args) {
   sim::strict::StrictChecker checker;
   sim::TimingRecorder recorder;
   sim::RunOptions options = args.strict ? checker.watch(args.options) : args.options;
-  const bool traced = !args.trace.empty();
   if (args.timing || traced)
     options.observers = &recorder;
   auto run = exec::run(*code, *file, options);

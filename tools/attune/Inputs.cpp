@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 #include <numeric>
+#include <unistd.h>
 
 namespace attune::tool {
 
@@ -38,8 +40,12 @@ class JobBuilder {
 public:
   JobBuilder(const ProblemShape &problem, const spec::Model *model, const RunArgs &args)
       : problem_(problem), args_(args), dense_(problem.qStorage == Storage::Dense) {
-    if (model)
-      findSlopes(*model);
+    if (!model)
+      return;
+    findSlopes(*model);
+    for (const spec::Tensor &tensor : model->tensors)
+      if (tensor.nondecreasing)
+        nondecreasing_.insert(tensor.info.name);
   }
 
   Result<Jobs> build() {
@@ -50,6 +56,10 @@ public:
     if (!lens)
       return lens.error();
     if (auto ok = prepareScalars(*lens); !ok)
+      return ok.error();
+    if (auto ok = checkMemory(*lens); !ok)
+      return ok.error();
+    if (auto ok = checkValues(*lens); !ok)
       return ok.error();
     bool equal = allEqual(lens->q) && allEqual(lens->kv);
     if (dense_ && !equal) {
@@ -231,6 +241,75 @@ private:
     return {};
   }
 
+  /// Lengths that are a slip of the hand should not end in a machine without memory.
+  Result<void> checkMemory(const Lens &lens) const {
+    const auto total = [](const std::vector<int64_t> &all) {
+      return std::accumulate(all.begin(), all.end(), 0.0);
+    };
+    const ProblemShape &p = problem_;
+    double bytes =
+        total(lens.q) * p.numQHeads *
+            (p.headDim * double(sizeOf(p.dtype)) + p.vHeadDim * double(sizeOf(p.outDtype))) +
+        total(lens.kv) * p.numKvHeads * (p.headDim + p.vHeadDim) * double(sizeOf(p.dtype));
+    for (const CapturedTensor &t : p.tensors) {
+      double elements = 1;
+      for (const std::string &dim : t.dims)
+        elements *= double(extentOf(dim, p, lens));
+      bytes += elements * double(sizeOf(t.dtype));
+    }
+    const double machine = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+    if (bytes <= machine)
+      return {};
+    constexpr double gib = 1 << 30;
+    return invalid(fmt::format("q {}  kv {}: the call's tensors take {:.1f} GiB, this machine has "
+                               "{:.1f}; give shorter lengths",
+                               lensText(lens.q), lensText(lens.kv), bytes / gib, machine / gib));
+  }
+
+  /// What a kernel counts on and cannot check.
+  Result<void> checkValues(const Lens &lens) const {
+    for (const CapturedTensor &info : problem_.tensors) {
+      const HostTensor *tensor = given(info.name);
+      if (tensor && info.dtype == DType::I64)
+        if (auto ok = checkFitsI32(info.name, *tensor); !ok)
+          return ok;
+      if (tensor && tensor->shape.size() == 1 && nondecreasing_.contains(info.name))
+        if (auto ok = checkNeverFalls(info.name, *tensor, lens.kv); !ok)
+          return ok;
+    }
+    return {};
+  }
+
+  static Result<void> checkFitsI32(const std::string &name, const HostTensor &tensor) {
+    std::optional<double> outside;
+    forEachIndex(tensor.shape, [&](Index index) {
+      const double value = tensor.get(index);
+      if (value < std::numeric_limits<int32_t>::min() ||
+          value > std::numeric_limits<int32_t>::max())
+        outside = value;
+    });
+    if (!outside)
+      return {};
+    return invalid(
+        fmt::format("--inputs: {} has the value {:.0f}; kernels read i64 as i32, -2^31 to "
+                    "2^31 - 1",
+                    name, *outside));
+  }
+
+  static Result<void> checkNeverFalls(const std::string &name, const HostTensor &tensor,
+                                      const std::vector<int64_t> &lens) {
+    int64_t first = 0;
+    for (size_t b = 0; b < lens.size(); first += lens[b++])
+      for (int64_t k = 1; k < lens[b] && first + k < tensor.shape[0]; ++k)
+        if (const double before = tensor.get({first + k - 1}), here = tensor.get({first + k});
+            here < before)
+          return invalid(
+              fmt::format("--inputs: {} falls from {} to {} at key {} of sequence {}; the "
+                          "spec promises that it is nondecreasing",
+                          name, before, here, k, b));
+    return {};
+  }
+
   HostTensor rows(const char *name, const std::vector<int64_t> &lens, int64_t heads,
                   int64_t columns, uint64_t seed) const {
     if (const HostTensor *tensor = given(name))
@@ -265,7 +344,7 @@ private:
   const ProblemShape &problem_;
   const RunArgs &args_;
   bool dense_;
-  std::set<std::string> slopes_;
+  std::set<std::string> slopes_, nondecreasing_;
   TensorMap given_;
   std::map<std::string, double> scalars_;
   Jobs result_;

@@ -30,8 +30,11 @@ Result<void> runSpec(const ProfileArgs &args, sim::TimingRecorder &recorder, Pro
   auto source = readSource(args.call.spec);
   if (!source)
     return source.error();
-  auto found = args.noLines ? cachedKernel(*source, args.call.spec, args.call.noCache)
-                            : listedKernel(*source, args.call.spec, args.call.noCache);
+  auto found = [&] {
+    Progress progress("compiling " + args.call.spec.path);
+    return args.noLines ? cachedKernel(*source, args.call.spec, args.call.noCache)
+                        : listedKernel(*source, args.call.spec, args.call.noCache);
+  }();
   if (!found)
     return found.error();
   const KernelImage &image = found->image;
@@ -54,6 +57,11 @@ Result<void> runSpec(const ProfileArgs &args, sim::TimingRecorder &recorder, Pro
   if (found->listing)
     profiled.lines = sourceLines(std::move(*found->listing));
   profiled.title = fmt::format("{}, {}", image.sidecar.kernel.name, jobs->jobs[0].label);
+  if (jobs->jobs[0].call.q.elements() == 0)
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("{}: without query rows nothing is launched, and there is nothing to "
+                             "time; give --q-len, --q-lens or --batch of 1 or more",
+                             jobs->jobs[0].label)};
   Progress progress("simulating " + jobs->jobs[0].label);
   auto result = kernel->run(jobs->jobs[0].call);
   return result ? Result<void>() : result.error();
@@ -77,17 +85,24 @@ Result<void> writeText(const std::string &path, const std::string &text) {
 }
 
 Result<sim::TimingReport> profile(const ProfileArgs &args, Profiled &profiled) {
+  for (const std::string &path : {args.trace, args.html})
+    if (!path.empty())
+      if (auto ok = checkWritable(path); !ok)
+        return ok.error();
   sim::TimingRecorder recorder(args.params);
   Result<void> ran = args.launch.empty() ? runSpec(args, recorder, profiled)
                                          : runLaunchFile(args, recorder, profiled);
   if (!ran)
     return ran.error();
   const bool timeline = !args.trace.empty() || !args.html.empty();
-  auto report = sim::simulateTiming(recorder, {.params = args.params,
-                                               .workgroups = args.workgroups,
-                                               .sharers = args.sharers,
-                                               .xcds = args.xcds,
-                                               .timeline = timeline});
+  auto report = [&] {
+    Progress progress("timing " + args.call.spec.path);
+    return sim::simulateTiming(recorder, {.params = args.params,
+                                          .workgroups = args.workgroups,
+                                          .sharers = args.sharers,
+                                          .xcds = args.xcds,
+                                          .timeline = timeline});
+  }();
   if (!report)
     return report;
   if (!args.trace.empty())

@@ -1,5 +1,6 @@
 // attune run: compile or find in a cache, draw or load, launch, compare, report.
 #include "runtime/device/SimDevice.h"
+#include "runtime/launch/File.h"
 #include "runtime/launch/Npz.h"
 #include "tests/oracle/Oracle.h"
 #include "tools/attune/CachedKernel.h"
@@ -34,6 +35,9 @@ public:
   explicit Runner(const RunArgs &args) : args_(args) {}
 
   Result<RunReport> run() {
+    if (!args_.output.empty())
+      if (auto ok = checkWritable(args_.output); !ok)
+        return ok.error();
     auto source = readSource(args_.spec);
     if (!source)
       return source.error();

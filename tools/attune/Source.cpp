@@ -37,6 +37,10 @@ Result<Source> readKernel(const SpecArgs &args) {
   auto image = loadKernel(args.path);
   if (!image)
     return image.error();
+  if (image->sidecar.arch != args.arch)
+    return Error{
+        ErrorCode::InvalidArgument,
+        fmt::format("--arch {}: {} is compiled for {}", args.arch, args.path, image->sidecar.arch)};
   return Source{{}, {}, std::move(*image)};
 }
 

@@ -2,6 +2,7 @@
 #include "tools/attune/CommandLine.h"
 #include <cstdio>
 #include <fmt/format.h>
+#include <new>
 
 namespace attune::tool {
 
@@ -40,7 +41,9 @@ int aotCommand(const AotArgs &args) { return std::visit(AotCommands(), args); }
 
 } // namespace attune::tool
 
-int main(int argc, char **argv) {
+namespace {
+
+int runCommandLine(int argc, char **argv) {
   using namespace attune::tool;
   CommandLine line = parseCommandLine(argc, argv);
   if (line.compile)
@@ -60,4 +63,13 @@ int main(int argc, char **argv) {
   if (line.aot)
     return aotCommand(*line.aot);
   return line.exitCode;
+}
+
+} // namespace
+
+int main(int argc, char **argv) try {
+  return runCommandLine(argc, argv);
+} catch (const std::bad_alloc &) {
+  fmt::print(stderr, "attune: out of memory\n");
+  return attune::tool::exitFailed;
 }

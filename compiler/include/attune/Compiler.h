@@ -23,6 +23,11 @@ struct ListedKernel {
   Listing listing;
 };
 
+struct Explanation {
+  std::string text;
+  bool refused = false; ///< no kernel is made of the spec; the text's end says why
+};
+
 /// Where `emit` stops and prints.
 enum class Stage { Attn, Tile, Rocdl, Llvm, Isa, Object, Hsaco };
 
@@ -50,7 +55,7 @@ public:
   Result<ListedKernel> compileListed(const spec::Model &, const CompileOptions & = {});
 
   /// What was decided and why, in lines for people: mask classes, plan with reasons, limits.
-  Result<std::string> explain(const spec::Model &, const CompileOptions & = {});
+  Result<Explanation> explain(const spec::Model &, const CompileOptions & = {});
 
 private:
   struct Impl;

@@ -113,8 +113,9 @@ class Kernel:
 
         Arrays are numpy arrays (bf16 as uint16, see to_bf16) or CPU tensors with __dlpack__, which are copied to the
         device; DeviceArray and GPU tensors with __dlpack__ are used where they lie.
-        max_q_len is the longest q length. It is read from cu_seqlens_q where that is on the host; where it is on the
-        device, None stands for all q tokens, which is right and starts more workgroups than needed.
+        max_q_len is at least the longest q length. It is read from cu_seqlens_q where that is on the host; where it is on
+        the device, None stands for all q tokens, which is right and starts more workgroups than needed. Rows of a
+        sequence beyond it would not be written.
         tensors and scalars are what the spec's score and mask read, by name.
         out and lse are written where they are given, else made: on the host if q, k and v are all there.
         stream is the number of a hipStream_t or has it as `cuda_stream`. If nothing lies on the host, the call returns
@@ -133,6 +134,8 @@ class Kernel:
             raise InvalidArgumentError("lse: given, but the spec has no lse output")
         if sink is not None:
             arrays["sink"] = call.given(sink, "sink")
+        for name in self.tensor_names:
+            _check_fits_i32(f"tensor {name}", host_array(tensors[name], name))
         captured = [call.given(tensors[name], f"tensor {name}") for name in self.tensor_names]
         lengths = self._lengths(call, arrays, cu_seqlens_q, cu_seqlens_k, max_q_len)
         plan = self._plan(arrays, captured, [float(scalars[name]) for name in self.scalar_names], lengths)
@@ -190,6 +193,9 @@ class Kernel:
                 longest = _check_seqlens(name, host, tokens[0] if tokens else 0)
                 if name == "cu_seqlens_q" and max_q_len is None:
                     found["max_q_len"] = longest
+                elif name == "cu_seqlens_q" and max_q_len < longest:  # rows beyond it would not be written
+                    raise InvalidArgumentError(f"max_q_len: {max_q_len} given, but cu_seqlens_q has a sequence of {longest} "
+                                               f"rows; give at least {longest}, or None")
                 given = host.astype(np.int32)
             found[name] = array = call.given(given, name)
             if array.dtype != "i32" or array.ndim != 1 or array.shape[0] < 1 or array.strides != (1,):
@@ -218,6 +224,13 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<attune.Kernel {self.name} on {self.context.device}>"
+
+
+def _check_fits_i32(what: str, host: Optional[np.ndarray[Any, Any]]) -> None:
+    """Kernels read i64 as i32."""
+    if host is not None and host.dtype == np.int64 and host.size and (host.min() < -2**31 or host.max() >= 2**31):
+        raise InvalidArgumentError(f"{what}: kernels read i64 as i32, -2^31 to 2^31 - 1, got values from {host.min()} to "
+                                   f"{host.max()}")
 
 
 def _check_seqlens(name: str, bounds: np.ndarray[Any, Any], tokens: int) -> int:

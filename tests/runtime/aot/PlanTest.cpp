@@ -172,6 +172,77 @@ TEST_CASE("gpt_oss: sinks, and a window where layer_types says so") {
   CHECK_THAT(made.variants[0].reason, Catch::Contains("3 of 4 layers"));
 }
 
+TEST_CASE("layer_types is read whether or not the config has a reach") {
+  auto config = [](const char *types, const char *more) {
+    return fmt::format(R"({{"model_type": "qwen3", "head_dim": 128, "num_attention_heads": 8,
+      "num_hidden_layers": 2, "num_key_value_heads": 8, "layer_types": {}{}}})",
+                       types, more);
+  };
+  const char *mixed = R"(["sliding_attention", "full_attention"])";
+  CHECK_THAT(refusal(config(mixed, "")), Catch::Contains("sliding_window is missing") &&
+                                             Catch::Contains("layer 0 of layer_types"));
+  CHECK(shapesOf(plan(config(mixed, R"(, "sliding_window": 64)"))) ==
+        Names{"qwen3 window 64: bf16 8 / 8 of 128", "qwen3 full: bf16 8 / 8 of 128"});
+  CHECK(shapesOf(plan(config(mixed, R"(, "sliding_window": 64, "use_sliding_window": false)"))) ==
+        Names{"qwen3 full: bf16 8 / 8 of 128"});
+  for (const char *other :
+       {R"(["linear_attention", "full_attention"])", R"(["chunked_attention", "full_attention"])"})
+    CHECK_THAT(refusal(config(other, "")), Catch::Contains("is not known of qwen3"));
+}
+
+TEST_CASE("qwen2: from layer 0 on is legal, and which layers must be said") {
+  auto config = [](const char *from) {
+    return fmt::format(R"({{"model_type": "qwen2", "head_dim": 128, "num_attention_heads": 8,
+      "num_hidden_layers": 2, "num_key_value_heads": 8, "sliding_window": 64,
+      "use_sliding_window": true{}}})",
+                       from);
+  };
+  CHECK(shapesOf(plan(config(R"(, "max_window_layers": 0)"))) ==
+        Names{"qwen2 window 64: bf16 8 / 8 of 128"});
+  CHECK_THAT(refusal(config("")), Catch::Contains("max_window_layers is missing"));
+}
+
+TEST_CASE("Switches that change a family's attention are obeyed or not covered, never ignored") {
+  auto config = [](const char *type, const char *more) {
+    return fmt::format(R"({{"model_type": "{}", "head_dim": 128, "num_attention_heads": 8,
+      "num_hidden_layers": 6, "num_key_value_heads": 8, "n_layer": 6{}}})",
+                       type, more);
+  };
+  for (const char *off : {R"(, "is_causal": false)", R"(, "use_bidirectional_attention": true)"}) {
+    const ModelPlan both = plan(config("qwen3", off));
+    REQUIRE(shapesOf(both) == Names{"qwen3 full: bf16 8 / 8 of 128"});
+    CHECK(modelOf(both.variants[0]).mask < 0);
+    CHECK(missingOf(both).empty()); // an encoder does not decode
+  }
+  const ModelPlan embedding = plan(
+      config("gemma3_text", R"(, "sliding_window": 512, "use_bidirectional_attention": true)"));
+  CHECK(shapesOf(embedding) == Names{"gemma3_text full: bf16 8 / 8 of 128"});
+  REQUIRE(missingOf(embedding) == Names{"gemma3_text window 512"});
+  CHECK(embedding.notCovered[0].layers);
+  const ModelPlan byLayer = plan(config("gpt2", R"(, "scale_attn_by_inverse_layer_idx": true)"));
+  CHECK(byLayer.variants.empty());
+  CHECK_THAT(byLayer.notCovered.at(0).reason, Catch::StartsWith("scale_attn_by_inverse_layer_idx"));
+  const ModelPlan unscaled = plan(config("gpt2", R"(, "scale_attn_weights": false)"));
+  REQUIRE(unscaled.variants.size() == 1);
+  CHECK(modelOf(unscaled.variants[0]).scale.value_or(0) == Approx(1));
+}
+
+TEST_CASE("Sizes under a config's older names are found") {
+  CHECK(shapesOf(plan(R"({"model_type": "bloom", "n_embed": 1024, "num_attention_heads": 16,
+    "n_layer": 24, "torch_dtype": "float16"})")) ==
+        Names{"bloom full: fp16 16 / 16 of 64 slope[heads]"});
+  CHECK_THAT(refusal(R"({"model_type": "bloom", "hidden_size": 1024, "n_layer": 2})"),
+             Catch::Contains("n_head (or num_attention_heads) is missing"));
+}
+
+TEST_CASE("A rank count that does not fit names the nearest that do") {
+  auto config = R"({"model_type": "qwen2", "head_dim": 128, "num_attention_heads": 28,
+    "num_hidden_layers": 2, "num_key_value_heads": 4})";
+  CHECK_THAT(refusal(config, {.tensorParallel = 8}), Catch::EndsWith("nearest legal: 4, 28"));
+  CHECK_THAT(refusal(config, {.tensorParallel = 3}), Catch::EndsWith("nearest legal: 2, 4"));
+  CHECK_THAT(refusal(config, {.tensorParallel = 500}), Catch::EndsWith("nearest legal: 28"));
+}
+
 TEST_CASE("bloom: as many kv heads as query heads, and a tensor of slopes") {
   CHECK(shapesOf(plan(R"({"model_type": "bloom", "hidden_size": 4096, "n_head": 32, "n_layer": 30,
     "torch_dtype": "float16"})")) == Names{"bloom full: fp16 32 / 32 of 128 slope[heads]"});
@@ -198,6 +269,38 @@ TEST_CASE("llama4: chunks on three layers of four; text and images are two stack
                                   "siglip_vision_model full: bf16 16 / 16 of 64"});
   CHECK_THAT(made.variants[0].reason, Catch::Contains("36 of 48 layers"));
   CHECK(modelOf(made.variants[2]).mask < 0);
+}
+
+TEST_CASE("llama4: which layers have chunks, by list or interval") {
+  auto config = [](const char *more) {
+    return fmt::format(R"({{"model_type": "llama4_text", "head_dim": 128, "num_attention_heads": 8,
+      "num_hidden_layers": 4, "num_key_value_heads": 8, "attention_chunk_size": 64{}}})",
+                       more);
+  };
+  for (const auto &[more, layers] : {std::pair{R"(, "no_rope_layers": [1, 0, 0, 0])", "1 of 4"},
+                                     {R"(, "no_rope_layers": [])", "3 of 4"},
+                                     {R"(, "no_rope_layer_interval": 2)", "2 of 4"}})
+    CHECK_THAT(plan(config(more)).variants.at(0).reason, Catch::StartsWith(layers));
+  CHECK_THAT(refusal(config(R"(, "no_rope_layers": [1])")), Catch::Contains("no_rope_layers"));
+}
+
+TEST_CASE("An encoder of unknown family leaves the text model's plan; a text model does not") {
+  const char *text = R"("hidden_size": 1024, "num_attention_heads": 8, "num_hidden_layers": 2)";
+  const ModelPlan nested = plan(fmt::format(
+      R"({{"text_config": {{"model_type": "llama", {}}}, "vision_config": {{"model_type": "v"}}}})",
+      text));
+  CHECK(shapesOf(nested) == Names{"llama full: bf16 8 / 8 of 128"});
+  CHECK(missingOf(nested) == Names{"llama decode", "vision_config"});
+  CHECK(nested.notCovered[1].layers);
+  const ModelPlan flat = plan(
+      fmt::format(R"({{"model_type": "llama", {}, "audio_config": {{"model_type": "a"}}}})", text));
+  CHECK(shapesOf(flat) == Names{"llama full: bf16 8 / 8 of 128"});
+  CHECK(missingOf(flat) == Names{"llama decode", "audio_config"});
+  CHECK_THAT(refusal(R"({"text_config": {"model_type": "t"}, "vision_config": {}})"),
+             Catch::Contains("text_config: model_type \"t\" is not known"));
+  CHECK(missingOf(plan(R"({"text_config": {"model_type": "gemma3_text", "head_dim": 128,
+    "num_attention_heads": 8, "num_hidden_layers": 1}, "vision_config": {"model_type": "v"}})")) ==
+        Names{"gemma3_text images", "gemma3_text decode", "vision_config"});
 }
 
 TEST_CASE("Every family of the table plans, with every variant's spec legal") {

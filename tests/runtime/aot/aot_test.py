@@ -128,10 +128,9 @@ class Aot(unittest.TestCase):
         self.aot("merge", *reversed(shards), "-o", "merged.attune")
         self.assertEqual(self.bytes("merged.attune"), self.bytes("whole.attune"))
 
-        self.aot("list.toml", "--arch", "gfx950", "--emit", "ninja", "-o", "a $place: x/build.ninja", code=2)
         place = self.folder / "a $place: x"
-        place.mkdir()
-        self.aot("list.toml", "--arch", "gfx950", "--emit", "ninja", "-o", place / "build.ninja")
+        written = self.aot("list.toml", "--arch", "gfx950", "--emit", "ninja", "-o", place / "build.ninja", "--json")
+        self.assertEqual(json.loads(written.stdout), {"ok": True, "kernels": 5, "output": str(place / "build.ninja")})
         ninja = ["ninja", "-C", place, "-j2"]
         subprocess.run(ninja, check=True, capture_output=True, env=self.environment)
         self.assertEqual((place / "kernels.attune").read_bytes(), self.bytes("whole.attune"))
@@ -240,6 +239,35 @@ class Aot(unittest.TestCase):
         (self.folder / "plan/prefill_sink.attn").write_text("// mine\n")
         self.assertIn("was not written by attune aot plan",
                       self.aot("plan", *serving, "-o", "plan/LIST.toml", code=2).stderr)
+
+    def test_a_model_without_kernels_is_no_success(self):
+        """An empty list builds an empty bundle, which has all that the list names: the pipeline must stop earlier."""
+        (self.folder / "config.json").write_text(json.dumps(LLAMA | {"model_type": "deepseek_v3"}))
+        refused = self.aot("plan", "--model", "config.json", "-o", "none/LIST.toml", code=2)
+        self.assertIn("not covered: deepseek_v3: MLA", refused.stderr)
+        self.assertFalse((self.folder / "none").exists())
+        planned = json.loads(self.aot("plan", "--model", "config.json", "-o", "L.toml", "--json", code=2).stdout)
+        self.assertEqual((planned["ok"], planned["variants"]), (False, []))
+        self.build("small.attune", source="small.attn")
+        coverage = ("coverage", "--model", "config.json", "--arch", "gfx950", "small.attune")
+        self.assertIn("MLA", self.aot(*coverage, code=1).stdout)
+        report = json.loads(self.aot(*coverage, "--json", code=1).stdout)
+        self.assertEqual((report["ok"], report["not_covered"][0]["layers_without_kernel"]), (False, True))
+
+    def test_a_list_without_kernels_is_refused(self):
+        (self.folder / "none.toml").write_text("# nothing\n")
+        self.assertIn("none.toml: names no kernel", self.build("none.attune", source="none.toml", code=2)["error"])
+
+    def test_plan_json(self):
+        (self.folder / "config.json").write_text(json.dumps(LLAMA))
+        planned = json.loads(self.aot("plan", "--model", "config.json", "-o", "a/b/LIST.toml", "--json").stdout)
+        self.assertEqual([variant["variant"] for variant in planned["variants"]], ["llama full"])
+        self.assertTrue((self.folder / planned["output"]).exists())
+
+    def test_outputs_are_checked_before_the_work(self):
+        self.build("new/folder/x.attune")
+        (self.folder / "file").write_text("")
+        self.assertIn("file is no folder", self.build("file/x.attune", code=2)["error"])
 
 
 if __name__ == "__main__":

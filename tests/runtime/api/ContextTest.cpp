@@ -50,6 +50,31 @@ TEST_CASE("A kernel is compiled once: then it is loaded, in memory, on disk") {
   CHECK(second->cache().counters().diskHits == 1);
 }
 
+TEST_CASE("A listing comes from the compile that makes the kernel, or from one of its own") {
+  useFakeCompiler();
+  TempDir dir;
+  for (const CompileWhere where : {CompileWhere::InProcess, CompileWhere::Child}) {
+    const ParsedSpec spec = specOf(where == CompileWhere::Child ? "child" : "here");
+    const size_t before = compiles();
+    for (size_t calls : {1, 2}) { // a miss, then a hit
+      auto listed = contextOf(optionsFor(dir.path(), where))->listedImage(spec, {});
+      REQUIRE(listed);
+      REQUIRE(listed->listing);
+      CHECK(listed->listing->tile == "tile of " + spec.model.problem.specName);
+      REQUIRE(listed->listing->rows.size() == 1);
+      CHECK(listed->listing->rows[0].isa == "s_endpgm");
+      CHECK(listed->listing->rows[0].tileLine == 1);
+      CHECK(compiles() == before + calls);
+    }
+    ContextOptions forbidden = optionsFor(dir.path(), where);
+    forbidden.cache.mayBuild = false;
+    auto found = contextOf(forbidden)->listedImage(spec, {});
+    REQUIRE(found);
+    CHECK(!found->listing);
+    CHECK(compiles() == before + 2);
+  }
+}
+
 TEST_CASE("A damaged entry is read once, counted once and built anew") {
   useFakeCompiler();
   TempDir dir;

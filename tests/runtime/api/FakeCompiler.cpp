@@ -97,7 +97,10 @@ std::string answer(std::string_view bytes) {
   Sidecar sidecar = sidecarFor(*model);
   if (is("other"))
     sidecar.specDigest = "another";
-  return encodeReply(KernelImage{codeObject(), sidecar});
+  CompileReply reply{{codeObject(), sidecar}, {}};
+  if (request->listing)
+    reply.listing = Listing{"tile of " + name, {{0, "s_endpgm", 1}}};
+  return encodeReply(reply);
 }
 
 } // namespace

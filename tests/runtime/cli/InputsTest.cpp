@@ -158,6 +158,45 @@ TEST_CASE("What does not fit is refused by name") {
   CHECK_THAT(refusal(varlen, missing), Contains("no such file"));
 }
 
+TEST_CASE("Given values keep what the spec promises of them, sequence by sequence") {
+  HostTensor wide = HostTensor::packed(DType::I64, {2});
+  wide.set({1}, -2147483648.0);
+  ProblemShape p = varlen;
+  p.tensors = {{"n", DType::I64, {"batch"}}};
+  {
+    Archive archive({{"n", wide}});
+    RunArgs args = archive.args();
+    args.qLens = Lengths{3, 3};
+    CHECK(refusal(p, args) == "accepted");
+  }
+  wide.set({1}, 2147483648.0);
+  Archive archive({{"n", wide}});
+  RunArgs args = archive.args();
+  args.qLens = Lengths{3, 3};
+  CHECK(refusal(p, args) ==
+        "--inputs: n has the value 2147483648; kernels read i64 as i32, -2^31 to "
+        "2^31 - 1");
+
+  spec::Model model;
+  model.tensors.push_back({{"doc", DType::I32, {"tokens"}}, true, {}});
+  model.problem = varlen;
+  model.problem.tensors = {model.tensors[0].info};
+  const auto documents = [&](std::vector<int> ids) {
+    HostTensor doc = HostTensor::packed(DType::I32, {6});
+    for (size_t i = 0; i < ids.size(); ++i)
+      doc.set({int64_t(i)}, ids[i]);
+    Archive given({{"doc", doc}});
+    RunArgs lengths = given.args();
+    lengths.qLens = lengths.kvLens = Lengths{4, 2};
+    auto jobs = prepareJobs(model.problem, &model, lengths);
+    return jobs ? "accepted" : jobs.error().message;
+  };
+  CHECK(documents({0, 0, 3, 7, 1, 1}) == "accepted"); // each sequence begins anew
+  CHECK(documents({0, 0, 3, 7, 2, 1}) ==
+        "--inputs: doc falls from 2 to 1 at key 1 of sequence 1; the spec promises that it is "
+        "nondecreasing");
+}
+
 TEST_CASE("Scalars have a default that the report tells") {
   ProblemShape p = varlen;
   p.scalars = {{"cap", DType::F32}, {"width", DType::I32}};

@@ -110,9 +110,39 @@ class Cli(unittest.TestCase):
         self.refused("run", self.small, "--q-lens", "5", "--q-len", "5")
         self.assertIn("each sequence needs both", self.refused("run", self.small, "--q-lens", "5,6", "--kv-lens", "5"))
 
+    def test_a_wrong_command_is_named(self):
+        self.assertIn("no command is called 'fly'; commands: compile, run", self.refused("fly"))
+        self.assertIn("no command is called 'fly'; commands: check, bless", self.refused("golden", "fly"))
+        self.assertRegex(self.attune("--version").stdout, r"^attune \d+\.\d+\n$")
+
+    def test_numbers_name_their_limits(self):
+        for option, value in (("--seed", "-1"), ("--threads", "-1"), ("--q-len", "-1"), ("--kv-len", "1e3"), ("--batch", "99999999999")):
+            self.assertRegex(self.refused("run", self.small, option, value), f"{option}: '{value}' is not a whole number from 0 to \\d+\n")
+        self.assertIn("from 1 to 8", self.refused("profile", self.small, "--xcds", "9"))
+
+    def test_nothing_is_given_twice(self):
+        self.assertIn("'waves=4' sets its knob twice", self.refused("run", self.small, "--knob", "waves=2", "--knob", "waves=4"))
+        self.assertIn("'a=1' sets its scalar twice", self.refused("run", self.small, "--scalar", "a=1", "--scalar", "a=1"))
+        self.assertIn("'a=1' sets its parameter twice", self.refused("run", self.small, "--set", "a=2", "--set", "a=1"))
+
+    def test_lengths_beyond_the_machine_are_refused_before_they_are_drawn(self):
+        for lengths in (("--q-len", "3000000000000"), ("--q-lens", "5,9000000000000000")):
+            self.assertRegex(self.refused("run", self.small, *lengths), r"take [\d.]+ GiB, this machine has [\d.]+; give shorter")
+        self.assertIn("nothing to time; give --q-len", self.refused("profile", self.small, "--q-len", "0"))
+
+    def test_outputs_are_checked_before_the_work(self):
+        (self.folder / "file").write_text("")
+        for command in (("run", self.small, "--out"), ("profile", self.small, "--html"), ("profile", self.small, "--trace")):
+            self.assertIn("there is no folder none", self.refused(*command, "none/x"))
+            self.assertIn("file is no folder", self.refused(*command, "file/x"))
+        self.assertIn("there is no folder none", self.refused("compile", self.small, "-o", "none/x"))
+
     def test_files_that_are_not_there_or_not_right(self):
-        self.assertIn("none.attn", self.refused("run", "none.attn"))
+        self.assertIn("none.attn: no such file", self.refused("run", "none.attn"))
         self.assertIn("none.hsaco", self.refused("run", "none.hsaco"))
+        self.assertIn("is no readable file", self.refused("run", "."))
+        (self.folder / "alone.hsaco").write_bytes(b"\x7fELF")
+        self.assertIn("alone.json: no such file; alone.hsaco needs its sidecar", self.refused("run", "alone.hsaco"))
         (self.folder / "bad.attn").write_text(SMALL.replace("causal", "cusal"))
         error = self.refused("compile", "bad.attn")
         self.assertIn("bad.attn:3:11: error", error)
@@ -132,6 +162,8 @@ class Cli(unittest.TestCase):
         self.assertEqual((self.folder / "x.o").read_bytes()[:4], b"\x7fELF")
         self.refused("compile", CAUSAL, "--emit", "ptx")
         self.refused("compile", CAUSAL, "--arch", "gfx90a")
+        for wrong, said in ((("--knob", "waves=3"), "nearest legal"), (("--knob", "wavs=4"), "did you mean 'waves'"), (("--arch", "gfx90"), "known: ")):
+            self.assertIn(said, self.refused("compile", CAUSAL, "--emit", "attn", *wrong))
 
     def test_the_attn_dialect_is_a_source_too(self):
         self.attune("compile", self.small, "--emit", "attn", "-o", "small.mlir")
@@ -144,11 +176,13 @@ class Cli(unittest.TestCase):
         self.assertIn("--check", self.refused("run", "small.mlir", "--check"))
 
     def test_a_saved_kernel_runs(self):
-        self.attune("compile", self.small, "-o", "k.hsaco")
+        self.assertIn("saved   k.hsaco and k.json\n", self.attune("compile", self.small, "-o", "k.hsaco").stdout)
+        self.assertIn("saved   k.bin.hsaco and k.bin.json\n", self.attune("compile", self.small, "-o", "k.bin").stdout)
         self.assertEqual((self.folder / "k.hsaco").read_bytes()[:4], b"\x7fELF")
         sidecar = json.loads((self.folder / "k.json").read_text())
         self.assertEqual(self.report("k.hsaco")["kernels"][0]["vgpr"], sidecar["kernel"]["resources"]["vgpr"])
         self.assertIn("--knob", self.refused("run", "k.hsaco", "--knob", "waves=2"))
+        self.assertIn("k.hsaco is compiled for gfx950", self.refused("run", "k.hsaco", "--arch", "gfx942"))
         (self.folder / "k.json").write_text("{}")
         self.refused("run", "k.hsaco")
 
@@ -156,6 +190,10 @@ class Cli(unittest.TestCase):
         text = self.attune("explain", CAUSAL).stdout
         for word in ("causal_gqa", "mask", "plan"):
             self.assertIn(word, text)
+        (self.folder / "odd.attn").write_text(SMALL.replace("64]", "96]"))
+        refused = self.attune("explain", "odd.attn", code=2).stdout
+        self.assertIn("refused", refused)
+        self.assertIn("head_dim is 96; supported: 32, 64, 128", refused)
 
     # --- run -----------------------------------------------------------------------------------------------------
 
@@ -258,6 +296,7 @@ class Cli(unittest.TestCase):
         self.assertEqual((golden / "LOG.md").read_text().count("a first variant [small]"), 1)
         self.refused("golden", "bless", "--reason", "x")
         self.refused("golden", "bless", "--cause", "mood", "--reason", "x")
+        self.assertIn("say in a sentence", bless("spec", " ", code=2).stderr)
 
         # Text, not place: a comment moves nothing. Another mask does, and the first line that shows it is the spec's.
         (specs / "small.attn").write_text("// A comment.\n" + SMALL)

@@ -197,6 +197,10 @@ TEST_CASE("exec: refusals that need the buffers") {
   CHECK_THAT(refusal(R"({"kind": "buffer", "file": "bad.npy"})"), Contains("not a .npy file"));
   CHECK_THAT(refusal(R"({"kind": "buffer", "size": 8, "at": 9})"),
              Contains("args[0].at: 9 is past the end of the buffer; it may be 0 to 8"));
+  CHECK_THAT(refusal(R"({"kind": "buffer", "size": 10000000000000, "fill": 1})"),
+             Contains("args[0].size: 10000000000000 bytes to fill, this machine has "));
+  CHECK_THAT(refusal(R"({"kind": "buffer", "size": 8, "out": "none/x.bin"})"),
+             Contains("args[0].out: ") && Contains("there is no folder "));
   CHECK_THAT(refusal(R"({"kind": "buffer", "size": 8, "out": "x.npy"})"),
              Contains("args[0].out: a .npy needs dtype and shape"));
   CHECK_THAT(refusal(R"({"kind": "buffer", "file": "a.npy", "at": 4, "out": "x.npy"})"),

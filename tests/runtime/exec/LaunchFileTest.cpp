@@ -98,6 +98,10 @@ TEST_CASE("launch file: wrong at the top") {
            Wrong{R"({"grid": [1], "block": [1]})", "a launch file needs args"},
            Wrong{R"({"grid": [1], "block": [1], "args": {}})", "args: {} is not a list"},
            Wrong{R"({"grid": [], "block": [1], "args": []})", "grid: [] is not a list of 1 to 3"},
+           Wrong{
+               R"({"grid": [1, 67108864], "block": [64, 64], "args": []})",
+               "grid[1]: 67108864 workgroups of 64 threads are more than the 2^32 - 1 threads that "
+               "a dispatch holds; at most 67108863"},
            Wrong{R"({"grid": [1,2,3,4], "block": [1], "args": []})", "grid: [1,2,3,4] is not"},
            Wrong{R"({"grid": [1,0], "block": [1], "args": []})",
                  "grid[1]: 0 is not a whole number from 1 to 2147483647"},
