@@ -26,6 +26,8 @@
 // executed, naming its words and the reason; nothing is refused at decode time.
 #pragma once
 #include "runtime/sim/Instruction.h"
+#include "runtime/sim/Notes.h"
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +45,7 @@ struct DecodedText {
   std::vector<Inst> code;
   std::vector<int32_t>
       indexOfDword; ///< index in `code` of the instruction that starts at each dword, or -1
+  std::shared_ptr<Notes> notes = std::make_shared<Notes>();
 };
 
 /// Decodes a whole text section. `starts` are byte offsets at which an instruction surely starts

@@ -14,6 +14,18 @@ uint32_t initialScalars(const Kernel &k) {
   return n;
 }
 
+uint32_t wavesOf(const Dispatch &d) {
+  return (d.block[0] * d.block[1] * d.block[2] + kLanes - 1) / kLanes;
+}
+
+/// What an earlier launch has left, if it suits this one.
+std::unique_ptr<Learned> learnedOf(const Dispatch &d) {
+  uint32_t waves = wavesOf(d);
+  auto learned = d.text->notes->take<Learned>(
+      [&](const Learned &l) { return l.accumOffset == d.kernel->accumOffset && l.waves == waves; });
+  return learned ? std::move(learned) : std::make_unique<Learned>(d, waves);
+}
+
 /// Both are loads that return in order through the same counter: the later one is the one that
 /// stays.
 bool sameQueue(const Pending &p, const Facts &f, bool ordered) {
@@ -31,11 +43,18 @@ std::unique_ptr<Observer> makeWatch(const Dispatch &d, FindingSink &sink, unsign
 
 Watch::Watch(const Dispatch &d, FindingSink &sink, unsigned examples)
     : d_(d), sink_(sink), found_(d.kernel->name, examples), accumOffset_(d.kernel->accumOffset),
-      scalars_(initialScalars(*d.kernel)), program_(d),
-      boards_((d.block[0] * d.block[1] * d.block[2] + kLanes - 1) / kLanes),
-      hazards_(program_, boards_.size()) {
-  memory_ = GlobalShadow(d.text->code.size(), uint32_t(boards_.size()));
-  lds_.prepare(d.ldsBytes, uint32_t(boards_.size()), narrowLds());
+      scalars_(initialScalars(*d.kernel)), learned_(learnedOf(d)), program_(learned_->program),
+      boards_(learned_->waves), hazards_(learned_->hazards), lds_(learned_->lds),
+      memory_(d.text->code.size(), learned_->waves) {
+  if (learned_->ldsBytes != d.ldsBytes) {
+    lds_.prepare(d.ldsBytes, learned_->waves, narrowLds());
+    learned_->ldsBytes = d.ldsBytes;
+  }
+}
+
+Watch::~Watch() {
+  sink_.take(found_, memory_);
+  d_.text->notes->keep(std::move(learned_));
 }
 
 bool Watch::narrowLds() const {

@@ -10,8 +10,7 @@
 #pragma once
 #include "runtime/sim/Machine.h"
 #include "runtime/sim/strict/GlobalShadow.h"
-#include "runtime/sim/strict/HazardPaths.h"
-#include "runtime/sim/strict/LdsShadow.h"
+#include "runtime/sim/strict/Learned.h"
 #include "runtime/sim/strict/Report.h"
 
 namespace attune::sim::strict {
@@ -28,7 +27,7 @@ std::unique_ptr<Observer> makeWatch(const Dispatch &, FindingSink &, unsigned ex
 class Watch : public Observer {
 public:
   Watch(const Dispatch &, FindingSink &, unsigned examples);
-  ~Watch() override { sink_.take(found_, memory_); }
+  ~Watch() override;
 
   void begin(const Workgroup &, std::span<const std::unique_ptr<Wave>>) override;
   void before(Wave &, const Inst &) override;
@@ -106,11 +105,12 @@ private:
   FindingSink &sink_;
   Collector found_;
   uint32_t accumOffset_, scalars_;
-  Program program_;
+  std::unique_ptr<Learned> learned_;
+  Program &program_;
   std::span<const std::unique_ptr<Wave>> waves_; ///< of the workgroup that runs
   std::vector<Scoreboard> boards_;
-  HazardPaths hazards_;
-  LdsShadow lds_;
+  HazardPaths &hazards_;
+  LdsShadow &lds_;
   GlobalShadow memory_;
   const Region *region_ = nullptr;      ///< the last one that an access met
   std::array<uint64_t, 4> loaded_ = {}; ///< by dword: lanes whose memory nothing has written
