@@ -252,9 +252,9 @@ template <class T> ATTUNE_SIM_INLINE T passNan(T result, T a, T b) {
   return passNan(passNan(result, b), a);
 }
 /// Sums and products by that rule. It costs a third of a 64-lane loop, and x86 has it too if the
-/// compiler leaves the operands in order, which it does in those loops: tests/sim/isa compares with
-/// the build that spells it out.
-#if defined(ATTUNE_SIM_ONE_ISA)
+/// compiler leaves the operands in order, which clang does in those loops: tests/sim/isa compares
+/// with the build that spells it out. g++ exchanges them as it likes, so there it is spelled too.
+#if defined(ATTUNE_SIM_ONE_ISA) || !defined(__clang__)
 inline constexpr bool kSpellNans = true;
 #else
 inline constexpr bool kSpellNans = false;
@@ -270,6 +270,17 @@ template <class T> ATTUNE_SIM_INLINE T mulNum(T a, T b) {
 }
 template <class T> ATTUNE_SIM_INLINE T fmaNum(T a, T b, T c) {
   return kSpellNans ? passNan(std::fma(a, b, c), a, b) : std::fma(a, b, c);
+}
+/// Whole numbers. The host's instruction quiets a signalling NaN; what g++ writes in its place does
+/// not.
+template <class T> ATTUNE_SIM_INLINE T truncNum(T x) {
+  return kSpellNans ? passNan(std::trunc(x), x) : std::trunc(x);
+}
+template <class T> ATTUNE_SIM_INLINE T ceilNum(T x) {
+  return kSpellNans ? passNan(std::ceil(x), x) : std::ceil(x);
+}
+template <class T> ATTUNE_SIM_INLINE T floorNum(T x) {
+  return kSpellNans ? passNan(std::floor(x), x) : std::floor(x);
 }
 
 /// What minimum and maximum do about NaNs: there are none; as above; with MODE.ieee a signalling

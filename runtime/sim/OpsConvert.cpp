@@ -17,7 +17,8 @@ Overflow overflow(const Wave &w) {
   return w.mode >> 23 & 1 ? Overflow::Saturate : Overflow::Special;
 }
 
-/// Flushes a denormal f32 input; conversions by bit arithmetic do not see the host's mode.
+/// Flushes a denormal f32 input; conversions by bit arithmetic do not see the host's mode, and
+/// those by way of double only as far as the compiler does not take the short way.
 struct FlushInput {
   bool on;
   explicit FlushInput(const Wave &w) : on(!(w.mode >> 4 & 1)) {}
@@ -46,8 +47,9 @@ template <Mini Format> void stochasticByte(Wave &w, const Inst &i) {
   Source<U> seed(w, i, 1, buffer[1], mask);
   const uint32_t *old = w.row(i.dst);
   unsigned shift = 8 * (i.opSel >> 2 & 3);
+  FlushInput flush(w);
   for (int l = 0; l < kLanes; ++l) {
-    U byte = toMiniStochastic<Format>(a[l], seed[l], overflow(w));
+    U byte = toMiniStochastic<Format>(flush(a[l]), seed[l], overflow(w));
     out[l] = (old[l] & ~(0xffu << shift)) | byte << shift;
   }
   commitRow(w, i, 0, out, mask);
@@ -60,8 +62,9 @@ template <Mini Format> void stochasticHalf(Wave &w, const Inst &i) {
   Source<U> seed(w, i, 1, buffer[1], mask);
   const uint32_t *old = w.row(i.dst);
   bool high = i.opSel >> 3 & 1;
+  FlushInput flush(w);
   for (int l = 0; l < kLanes; ++l) {
-    U half = toMiniStochastic<Format>(a[l], seed[l], overflow(w));
+    U half = toMiniStochastic<Format>(flush(a[l]), seed[l], overflow(w));
     out[l] = high ? (old[l] & 0xffff) | half << 16 : (old[l] & 0xffff0000) | half;
   }
   commitRow(w, i, 0, out, mask);

@@ -163,13 +163,13 @@ void vFractF32(Wave &w, const Inst &i) {
   roundLanes<F>(w, i, [](F x) { return fractF32(x); });
 }
 void vTruncF32(Wave &w, const Inst &i) {
-  roundLanes<F>(w, i, [](F x) { return std::trunc(x); });
+  roundLanes<F>(w, i, [](F x) { return truncNum(x); });
 }
 void vCeilF32(Wave &w, const Inst &i) {
-  roundLanes<F>(w, i, [](F x) { return std::ceil(x); });
+  roundLanes<F>(w, i, [](F x) { return ceilNum(x); });
 }
 void vFloorF32(Wave &w, const Inst &i) {
-  roundLanes<F>(w, i, [](F x) { return std::floor(x); });
+  roundLanes<F>(w, i, [](F x) { return floorNum(x); });
 }
 void vRndneF32(Wave &w, const Inst &i) {
   roundLanes<F>(w, i, [](F x) { return roundEven(x); });
@@ -254,9 +254,9 @@ SIM_F64(vSqrtF64, D, sqrtF64)
     DoubleFloatMode guard(w);                                                                      \
     roundLanes<D>(w, i, [](D x) { return expression(x); });                                        \
   }
-SIM_F64_WHOLE(vTruncF64, std::trunc)
-SIM_F64_WHOLE(vCeilF64, std::ceil)
-SIM_F64_WHOLE(vFloorF64, std::floor)
+SIM_F64_WHOLE(vTruncF64, truncNum)
+SIM_F64_WHOLE(vCeilF64, ceilNum)
+SIM_F64_WHOLE(vFloorF64, floorNum)
 SIM_F64_WHOLE(vRndneF64, roundEven)
 SIM_F64_WHOLE(vFrexpMantF64, frexpMantF64)
 SIM_F64_WHOLE(vFractF64, fractF64)
