@@ -282,25 +282,25 @@ void vFrexpExpI32F64(Wave &w, const Inst &i) {
   lanes<int32_t, D>(w, i, [flush](D x) { return frexpExpF64(flush ? flushDenormal(x) : x); });
 }
 
-// f16: computed in f32, where sums, products and quotients of halves round only once more.
+// f16: computed in f32, where sums, products and quotients of halves round only once more. NaNs in
+// order by hand: a compiler may exchange operands that it has converted itself.
 void vAddF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return addNum(a, b); });
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return passNan(a + b, a); });
 }
 void vSubF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return subNum(a, b); });
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return passNan(a - b, a); });
 }
 void vSubrevF16(Wave &w, const Inst &i) {
   lanes<Half, Half, Half>(w, i, [](F a, F b) { return passNan(b - a, a); });
 }
 void vMulF16(Wave &w, const Inst &i) {
-  lanes<Half, Half, Half>(w, i, [](F a, F b) { return mulNum(a, b); });
+  lanes<Half, Half, Half>(w, i, [](F a, F b) { return passNan(a * b, a); });
 }
 void vFmaF16(Wave &w, const Inst &i) {
   lanes<Half, Half, Half, Half>(w, i, [](auto... x) { return fmaHalf(x...); });
 }
 void vMadF16(Wave &w, const Inst &i) { // unfused: the product is rounded to f16 first
   lanes<Half, Half, Half, Half>(w, i, [half = HalfRounding(w)](F a, F b, F c) {
-    // NaNs in order by hand: a compiler may exchange factors that it has converted itself.
     F product = f16ToF32(half.round(passNan(a * b, a)));
     return passNan(product + c, product);
   });

@@ -185,7 +185,7 @@ void mixLanes(Wave &w, const Inst &i, F (&out)[kLanes], uint64_t &mask) {
   }
   ResultMods mods(w, i);
   for (int l = 0; l < kLanes; ++l)
-    out[l] = mods.apply(fmaNum(in[0][l], in[1][l], in[2][l]));
+    out[l] = mods.apply(fmaInOrder(in[0][l], in[1][l], in[2][l]));
 }
 
 void mixHalf(Wave &w, const Inst &i, bool high) {
@@ -230,8 +230,8 @@ SIM_PACKED2(vPkLshlrevB16, H, I(U(b) << (a & 15) & 0xffff))
 SIM_PACKED2(vPkLshrrevB16, H, I(b >> (a & 15)))
 SIM_PACKED3(vPkMadI16, S, a *b + c)
 SIM_PACKED3(vPkMadU16, H, int64_t(a) * b + c)
-SIM_PACKED2(vPkAddF16, Half, addNum(a, b))
-SIM_PACKED2(vPkMulF16, Half, mulNum(a, b))
+SIM_PACKED2(vPkAddF16, Half, passNan(a + b, a))
+SIM_PACKED2(vPkMulF16, Half, passNan(a *b, a))
 SIM_PACKED3(vPkFmaF16, Half, fmaHalf(a, b, c))
 SIM_PACKED3(vPkMinimum3F16, Half, minimum(minimum(a, b), c))
 SIM_PACKED3(vPkMaximum3F16, Half, maximum(maximum(a, b), c))
