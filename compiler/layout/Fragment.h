@@ -25,10 +25,10 @@ enum class Operand { A, B, Accumulator };
 /// family: m = n in {16, 32} and every element of an operand in exactly one lane.
 Result<LinearLayout> fragmentLayout(const MmaShape &, Operand);
 
-/// (register, lane) -> (row, col) of a tile whose columns are rows of memory, as loads and stores of
-/// 16 bytes a lane should have it: lanes 0, 32, 16 and 48 hold four neighbouring chunks of a row,
-/// which are 64 bytes, what L1 asks L2 for. An operand as the matrix instruction wants it has two.
-/// At least 64 bytes of rows and 16 columns.
+/// (register, lane) -> (row, col) of a tile whose columns are rows of memory, as loads and stores
+/// of 16 bytes a lane should have it: lanes 0, 32, 16 and 48 hold four neighbouring chunks of a
+/// row, which are 64 bytes, what L1 asks L2 for. An operand as the matrix instruction wants it has
+/// two. At least 64 bytes of rows and 16 columns.
 LinearLayout sectorLayout(int rowBits, int colBits, int elementBytes);
 
 } // namespace attune::layout
