@@ -7,6 +7,7 @@
 #include "tests/sim/opcodes/OpTest.h"
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <random>
@@ -57,6 +58,17 @@ void scramble(OpTest &test, Words &words) {
     }
 }
 
+/// Whether an instruction takes an address from a vector register, by the first letters of its
+/// name: from scrambled ones it would go anywhere, and end as the host's memory happens to lie.
+bool takesAddresses(const OpTest &test) {
+  for (const std::string &line : test.assembly)
+    for (const char *memory : {"buffer_", "ds_", "flat_", "global_", "scratch_"})
+      if (line.compare(std::min(line.find_first_not_of(" \t"), line.size()), std::strlen(memory),
+                       memory) == 0)
+        return true;
+  return false;
+}
+
 std::string difference(const IsaResult &a, const IsaResult &b) {
   if (a.error != b.error)
     return a.error + " | " + b.error;
@@ -72,7 +84,7 @@ void compareFile(const std::string &path, unsigned rounds) {
   Bytes code = assemble(opTestKernels(tests));
   REQUIRE(!code.empty());
   for (size_t n = 0; n < tests.size(); ++n)
-    for (unsigned round = 0; round <= rounds; ++round) {
+    for (unsigned round = 0; round <= (takesAddresses(tests[n]) ? 0 : rounds); ++round) {
       OpTest test = tests[n];
       Words words(uint32_t(n * 16 + round));
       if (round)
@@ -157,7 +169,7 @@ TEST_CASE("instructions give the same bits on both builds", "[isa]") {
   for (const char *file : {"valu_float", "valu_int", "convert", "packed", "compare", "matrix"})
     compareFile(folder + file + ".ops", 4);
   for (const char *file : {"lane", "lds", "memory", "salu", "branch"})
-    compareFile(folder + file + ".ops", 0); // vector registers hold addresses
+    compareFile(folder + file + ".ops", 0); // registers choose lanes, addresses and ways
 }
 
 TEST_CASE("matrix products give the same bits on both builds", "[isa]") {
