@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the shape of the tree: who may include whom, who may see MLIR, where a chip may be named, sorted tables.
+"""Checks the shape of the tree: who may include whom, who may see MLIR, where a chip may be named, sorted tables, the top.
 
     tools/check_layers.py [ROOT]      exit 0: clean; exit 1: one line per breach, file:line: what and what is allowed
 
@@ -17,6 +17,7 @@ LOWER = DIALECTS + ["compiler/analysis"]
 PIPELINE = LOWER + ["compiler/lower"]
 CODEGEN = PIPELINE + ["compiler/pipeline"]
 PUBLIC = ["compiler/include/attune", "compiler/spec/Model.h", "compiler/spec/Spec.h"]
+TOP_FILES = ["CMakeLists.txt", "CMakePresets.json", "README.md"]
 EVERYTHING = ["compiler", "runtime", "tests", "tools"]
 
 # folder: (folders it may include besides itself, may it see MLIR and LLVM headers?)
@@ -133,7 +134,15 @@ def check_sorted(path, lines):
         last = (macro, key)
 
 
+def check_top(root):
+    """What lies beside the folders, hidden files apart."""
+    for file in sorted(root.iterdir()):
+        if file.is_file() and not file.name.startswith(".") and file.name not in TOP_FILES:
+            yield f"{file.name}:1: lies at the top of the tree (allowed: {', '.join(TOP_FILES)})"
+
+
 def check_tree(root):
+    yield from check_top(root)
     for folder in ("compiler", "runtime", "tests", "tools"):
         for file in sorted((root / folder).rglob("*")):
             if file.suffix not in (".h", ".cpp", ".def"):

@@ -139,9 +139,9 @@ Result<ListedKernel> Compiler::compileListed(const spec::Model &model,
 }
 
 Result<Explanation> Compiler::explain(const spec::Model &model, const CompileOptions &options) {
-  auto knobs = settled(impl_->context, model, options);
-  const bool oneWave = knobs && knobs->knobs.size() > options.knobs.size();
-  Session session(impl_->context, oneWave ? *knobs : options); // a refusal is explained too
+  auto made = make(impl_->context, model, options, &Session::compile);
+  const bool oneWave = made && made->oneWave; // a refusal is explained too
+  Session session(impl_->context, oneWave ? withOneWave(options) : options);
   if (Result<void> loaded = session.load(model); !loaded)
     return loaded.error();
   Result<Explanation> explained = attune::explain(session);

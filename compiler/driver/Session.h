@@ -14,8 +14,8 @@ namespace attune {
 
 class Session {
 public:
-  Session(mlir::MLIRContext &context, const CompileOptions &options)
-      : context_(context), options_(options) {}
+  Session(mlir::MLIRContext &context, CompileOptions options)
+      : context_(context), options_(std::move(options)) {}
 
   /// The start: an attn module, simplified, from a spec or from text.
   Result<void> load(const spec::Model &);
@@ -56,7 +56,7 @@ private:
   Result<KernelReport> report(const std::vector<uint8_t> &codeObject);
 
   mlir::MLIRContext &context_;
-  const CompileOptions &options_;
+  const CompileOptions options_;
   const spec::Model *model_ =
       nullptr; ///< for messages; the caller's, null when the kernel came as MLIR
   mlir::OwningOpRef<mlir::ModuleOp> module_;

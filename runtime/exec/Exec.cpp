@@ -1,10 +1,10 @@
 #include "runtime/exec/Exec.h"
+#include "runtime/abi/HostMemory.h"
 #include "runtime/launch/File.h"
 #include "runtime/launch/Npz.h"
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace attune::exec {
 
@@ -36,10 +36,6 @@ void fillPattern(uint8_t *to, uint64_t bytes, const std::vector<uint8_t> &patter
   }
   for (uint64_t at = 0; at < bytes; at += pattern.size())
     std::memcpy(to + at, pattern.data(), pattern.size());
-}
-
-uint64_t hostMemoryBytes() {
-  return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
 }
 
 /// Bytes that an output takes; nothing if that number does not fit.

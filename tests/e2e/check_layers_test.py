@@ -57,6 +57,11 @@ class CheckLayers(unittest.TestCase):
         self.assertIn("root of the tree", lines[0])
         self.clean("compiler/spec/A.cpp", '#include "somelibrary.h"\n')
 
+    def test_stray_file_at_the_top(self):
+        self.breach("t.attn", "attention a {}\n", 1, "top of the tree")
+        self.clean("README.md", "# A tree\n")
+        self.clean(".gitignore", "build/\n")
+
     def test_folder_without_a_row(self):
         self.breach("runtime/unheard/A.cpp", "int a;\n", 1, "no row")
 

@@ -1,5 +1,6 @@
 // Works out lengths first, then fills each call from the given tensors and the generator.
 #include "tools/attune/Inputs.h"
+#include "runtime/abi/HostMemory.h"
 #include "runtime/launch/Npz.h"
 #include "tools/attune/Draw.h"
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <fmt/format.h>
 #include <limits>
 #include <numeric>
-#include <unistd.h>
 
 namespace attune::tool {
 
@@ -257,7 +257,7 @@ private:
         elements *= double(extentOf(dim, p, lens));
       bytes += elements * double(sizeOf(t.dtype));
     }
-    const double machine = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+    const double machine = double(hostMemoryBytes());
     if (bytes <= machine)
       return {};
     constexpr double gib = 1 << 30;

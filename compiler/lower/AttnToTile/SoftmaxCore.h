@@ -8,14 +8,14 @@
 // Where m' exceeds m so far that p could exceed 2^8, m first becomes the maximum, and l and O are
 // multiplied with alpha = exp2((m - max(m, m')) * c). That is asked once for all rows of a wave and
 // is rare after the first tiles: 64 multiplications less in each of the others (head_dim 128). P
-// has the same relative error at any height, so nothing is lost (FlashAttention-4 has the same
-// rule). c is scale * log2(e) when the scores are the raw products, so Q is never multiplied and
-// never rounded twice; it is log2(e) when a score function made them. The sum stays split over the
-// two lane halves until the end: alpha is the same in both, so one exchange after the loop is
-// enough. Scores of a function may be of any size: -3.4e38 stands for "hidden" in many models.
-// There a rounding of m * c could exceed what exp2 and P hold, so p = exp2((s - m) * c), one
-// operation more. A query that has seen no key keeps m = -inf; its exponent uses 0 instead, so that
-// -inf - -inf is never formed.
+// has the same relative error at any height (FlashAttention-4 has the same rule); but a row that
+// one key dominates has no weight of exactly 1 any more, and shows the rounding of P. c is scale *
+// log2(e) when the scores are the raw products, so Q is never multiplied and never rounded twice;
+// it is log2(e) when a score function made them. The sum stays split over the two lane halves until
+// the end: alpha is the same in both, so one exchange after the loop is enough. Scores of a
+// function may be of any size: -3.4e38 stands for "hidden" in many models. There a rounding of m *
+// c could exceed what exp2 and P hold, so p = exp2((s - m) * c), one operation more. A query that
+// has seen no key keeps m = -inf; its exponent uses 0 instead, so that -inf - -inf is never formed.
 #pragma once
 #include "compiler/lower/AttnToTile/TileBuilder.h"
 

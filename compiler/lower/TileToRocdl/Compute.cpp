@@ -120,13 +120,9 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
   /// The values of both settings of lane bit 4 or 5, in every lane: swapping a register with itself
   /// leaves the lower setting's value everywhere in one copy and the upper one's in the other.
   static std::pair<Value, Value> exchange(OpBuilder &rw, Location loc, Value x, int bit) {
-    Type i32 = rw.getI32Type(), f32 = rw.getF32Type();
-    Type pair = LLVM::LLVMStructType::getLiteral(rw.getContext(), {i32, i32});
-    Value bits = LLVM::BitcastOp::create(rw, loc, i32, x);
-    Value swapped =
-        bit == 5
-            ? ROCDL::Permlane32SwapOp::create(rw, loc, pair, bits, bits, false, false).getRes()
-            : ROCDL::Permlane16SwapOp::create(rw, loc, pair, bits, bits, false, false).getRes();
+    Type f32 = rw.getF32Type();
+    Value bits = LLVM::BitcastOp::create(rw, loc, rw.getI32Type(), x);
+    Value swapped = RocdlBuilder{rw, loc}.permlaneSwap(bit, bits, bits);
     auto part = [&](int64_t i) -> Value {
       return LLVM::BitcastOp::create(rw, loc, f32,
                                      LLVM::ExtractValueOp::create(rw, loc, swapped, i));

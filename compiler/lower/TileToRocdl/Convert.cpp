@@ -93,29 +93,19 @@ struct ConvertPattern : TilePattern<tile::ConvertOp> {
     }
     case ConversionStep::Permlane32Swap:
     case ConversionStep::Permlane16Swap:
-      for (size_t r = 0; r < words.size(); ++r)
-        if (size_t other = r | size_t(1) << step.registerBit; other != r)
-          swapLanes(b, step.kind, words[r], words[other]);
+      for (size_t r = 0; r < words.size(); ++r) {
+        const size_t other = r | size_t(1) << step.registerBit;
+        if (other == r)
+          continue;
+        const int laneBit = step.kind == ConversionStep::Permlane32Swap ? 5 : 4;
+        Value both = b.permlaneSwap(laneBit, words[r], words[other]);
+        words[r] = LLVM::ExtractValueOp::create(b.b, b.loc, both, 0);
+        words[other] = LLVM::ExtractValueOp::create(b.b, b.loc, both, 1);
+      }
       return true;
     default:
       return false;
     }
-  }
-
-  /// v_permlane32_swap: the upper lanes of the first against the lower ones of the second;
-  /// v_permlane16_swap the same in each half of the wave.
-  static void swapLanes(const RocdlBuilder &b, ConversionStep::Kind kind, Value &first,
-                        Value &second) {
-    Type i32 = b.b.getI32Type(),
-         pair = LLVM::LLVMStructType::getLiteral(b.b.getContext(), {i32, i32});
-    Value both =
-        kind == ConversionStep::Permlane32Swap
-            ? ROCDL::Permlane32SwapOp::create(b.b, b.loc, pair, first, second, false, false)
-                  .getRes()
-            : ROCDL::Permlane16SwapOp::create(b.b, b.loc, pair, first, second, false, false)
-                  .getRes();
-    first = LLVM::ExtractValueOp::create(b.b, b.loc, both, 0);
-    second = LLVM::ExtractValueOp::create(b.b, b.loc, both, 1);
   }
 };
 

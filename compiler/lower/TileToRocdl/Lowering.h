@@ -68,6 +68,9 @@ struct RocdlBuilder {
                     llvm::StringRef out) const;
   /// A pointer into the LDS global.
   mlir::Value ldsPtr(const LdsContext &, mlir::Value byte) const;
+  /// Two registers (i32) as a struct, after their lanes changed places: those with lane bit
+  /// `laneBit` (5 or 4) set of the first against those without it of the second.
+  mlir::Value permlaneSwap(int laneBit, mlir::Value first, mlir::Value second) const;
   /// A vector of a power of two of elements (one: the scalar itself).
   mlir::Value joined(llvm::ArrayRef<mlir::Value> elements) const;
   /// vector <-> elements

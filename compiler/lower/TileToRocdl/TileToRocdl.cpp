@@ -62,6 +62,13 @@ Value RocdlBuilder::ldsPtr(const LdsContext &lds, Value byte) const {
   return LLVM::GEPOp::create(b, loc, ptr, b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{byte});
 }
 
+Value RocdlBuilder::permlaneSwap(int laneBit, Value first, Value second) const {
+  Type i32 = b.getI32Type(), pair = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32});
+  return laneBit == 5
+             ? ROCDL::Permlane32SwapOp::create(b, loc, pair, first, second, false, false).getRes()
+             : ROCDL::Permlane16SwapOp::create(b, loc, pair, first, second, false, false).getRes();
+}
+
 SmallVector<Value> RocdlBuilder::elements(ValueRange groups) const {
   SmallVector<Value> all;
   for (Value group : groups) {
