@@ -33,12 +33,44 @@ private:
   uint32_t csr_;
 };
 
+/// Counts instructions by runs between jumps: a run adds 1 where it begins and takes 1 away where it
+/// ends, and the sum of all up to an instruction is how often that was executed.
+class StraightRun {
+public:
+  StraightRun(std::vector<int64_t> &runs, uint32_t ip) : runs_(runs), from_(ip), ip_(ip) {}
+  ~StraightRun() { count(); }
+  StraightRun(const StraightRun &) = delete;
+  /// Index of the next instruction if the one at hand does not jump.
+  uint32_t step() { return ++ip_; }
+  void goOnAt(uint32_t ip) {
+    if (ip == ip_) [[likely]]
+      return;
+    count();
+    from_ = ip_ = ip;
+  }
+
+private:
+  void count() {
+    ++runs_[from_];
+    --runs_[ip_];
+  }
+  std::vector<int64_t> &runs_;
+  uint32_t from_, ip_;
+};
+
 class WorkgroupRunner {
 public:
   explicit WorkgroupRunner(const Dispatch &d);
   /// Runs workgroup `id` to its end; the fault's message if there was one.
   std::optional<std::string> run(uint64_t id);
-  const std::vector<uint64_t> &counts() const { return counts_; }
+  /// Adds how often each opcode was executed.
+  void addCounts(std::vector<uint64_t> &counts) const {
+    int64_t executed = 0;
+    for (uint32_t n = 0; n < group_.codeCount; ++n) {
+      executed += runs_[n];
+      counts[group_.code[n].opcode] += uint64_t(executed);
+    }
+  }
 
 private:
   void start(uint64_t id);
@@ -56,7 +88,7 @@ private:
   Workgroup group_;
   std::vector<uint32_t> lds_, scratch_;
   std::vector<std::unique_ptr<Wave>> waves_;
-  std::vector<uint64_t> counts_;
+  std::vector<int64_t> runs_; ///< StraightRun's, for each instruction and the end
   std::minstd_rand random_;
   uint32_t lastWave_ = 0; ///< whose turn it was under Schedule::InTurn
   std::unique_ptr<Observer> observer_;
@@ -66,7 +98,7 @@ WorkgroupRunner::WorkgroupRunner(const Dispatch &d)
     : d_(d), threads_(d.block[0] * d.block[1] * d.block[2]), waveCount_((threads_ + 63) / 64),
       ownRows_(std::min<uint32_t>(d.kernel->vgprs, 512)),
       budget_(d.options.instructionBudget ? d.options.instructionBudget : kDefaultBudget),
-      counts_(kOpcodeCount) {
+      runs_(d.text->code.size() + 1) {
   lds_.resize((d.ldsBytes + 3) / 4);
   scratch_.resize(uint64_t(d.scratchBytes + 3) / 4 * kLanes * waveCount_);
   group_.memory = d.memory;
@@ -216,13 +248,15 @@ void WorkgroupRunner::runIndexed(Wave &w, const Inst &i) {
 template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
   setHostFloatMode(w.mode);
   turn = std::min(turn, budget_ - w.executed);
+  StraightRun straight(runs_, w.ip);
   for (; turn && w.state == WaveState::Running; --turn) {
     if (w.ip >= group_.codeCount) {
       w.fault("the program ran past the end of its text");
       return;
     }
-    const Inst &i = group_.code[w.ip++];
+    const Inst &i = group_.code[w.ip];
     __builtin_prefetch(&i + kFetchAhead);
+    w.ip = straight.step();
     w.current = &i;
     if constexpr (Watched) {
       observer_->before(w, i);
@@ -230,13 +264,13 @@ template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
         return;
     }
     ++w.executed;
-    ++counts_[i.opcode];
     if (group_.delayed) [[unlikely]]
       w.completeDue(i);
     if (w.gprIndex) [[unlikely]]
       runIndexed(w, i);
     else
       i.run(w, i);
+    straight.goOnAt(w.ip);
     if constexpr (Watched)
       observer_->after(w, i);
   }
@@ -346,8 +380,7 @@ Result<RunStats> runDispatch(const Dispatch &d) {
       if (auto message = runner.run(id))
         fault.meet(id, std::move(*message));
     std::lock_guard lock(mutex);
-    for (uint32_t n = 0; n < kOpcodeCount; ++n)
-      counts[n] += runner.counts()[n];
+    runner.addCounts(counts);
   };
   std::vector<std::thread> pool;
   for (uint64_t n = 1; n < threads; ++n)
