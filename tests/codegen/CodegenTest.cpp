@@ -239,7 +239,7 @@ std::string told(const codegen::KernelInfo &info) {
 TEST_CASE("Assembly text says of its kernel what the code object says") {
   // Names that YAML would take for something else, and a kernel that spills.
   for (const std::string &text : {copyKernel(), copyKernel("", "true"), copyKernel("", "_1e5"),
-                                  copyKernel("", "null"), pressureKernel(300, 2)}) {
+                                  copyKernel("", "null"), pressureKernel(100, 8)}) {
     const codegen::KernelInfo object = inspect(compile(text));
     Result<codegen::LlvmKernel> kernel = optimized(text);
     REQUIRE(kernel);
