@@ -40,7 +40,7 @@ public:
   /// The problem alone, as text: what no kernel can be made of may be shown.
   Result<std::string> attnText();
 
-  /// The whole way; once. Stages that are not wanted are not printed.
+  /// From where load() ended to the kernel; once. Stages that are not wanted are not printed.
   Result<Walk> walk(const Wanted &);
 
   /// Whether the spec or the call names this knob; valid when kernel() is.

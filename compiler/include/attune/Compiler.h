@@ -39,8 +39,8 @@ struct StagedKernel {
 };
 
 /// Some of what is decided about a kernel follows from its code (docs/adr/017), so every call goes
-/// the whole way, once, and what it returns is of the kernel that compile() returns. Nearly all of
-/// the time is LLVM's backend: who wants several stages asks for them together.
+/// the whole way and shows stages of the kernel that compile() returns. Nearly all of the time is
+/// LLVM's backend: who wants several stages asks for them together.
 ///
 /// Holds one MLIR context. Thread-compatible: one thread at a time per Compiler.
 class Compiler {
