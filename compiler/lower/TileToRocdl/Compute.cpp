@@ -62,11 +62,11 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
         return LLVM::MaxNumOp::create(rw, op.getLoc(), x, y);
       return LLVM::FAddOp::create(rw, op.getLoc(), x, y);
     };
-    SmallVector<Value> values = op.getKind() == tile::ReduceKind::Add
-                                    ? halved(rw, op.getLoc(), adaptor.getInput())
-                                    : b.elements(adaptor.getInput());
-    // Four chains side by side: each add waits for the one before it in its chain only.
-    const size_t chains = std::min<size_t>(4, values.size());
+    // One value after another: a packed add counts for two, but must wait until the matrix unit is
+    // idle (timing.md), which it seldom is while another wave multiplies. In two chains, which gives
+    // the scheduler a choice.
+    const SmallVector<Value> values = b.elements(adaptor.getInput());
+    const size_t chains = std::min<size_t>(2, values.size());
     SmallVector<Value> partial(values.begin(), values.begin() + chains);
     for (size_t i = chains; i < values.size(); ++i)
       partial[i % chains] = combine(partial[i % chains], values[i]);
@@ -89,32 +89,6 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
       if (in.basis("lane", bit, "row") && !out.basis("lane", bit, "row"))
         bits.push_back(bit);
     return bits;
-  }
-
-  /// Sums whole groups, then halves of them down to pairs, so that packed adds do most of the work;
-  /// the few elements that are left.
-  static SmallVector<Value> halved(OpBuilder &rw, Location loc, ValueRange groups) {
-    SmallVector<Value> level(groups);
-    while (level.size() > 1) {
-      SmallVector<Value> next;
-      for (size_t i = 0; i + 1 < level.size(); i += 2)
-        next.push_back(LLVM::FAddOp::create(rw, loc, level[i], level[i + 1]));
-      if (level.size() % 2)
-        next.push_back(level.back());
-      level = std::move(next);
-    }
-    Value sum = level[0];
-    auto vector = dyn_cast<VectorType>(sum.getType());
-    while (vector && vector.getNumElements() > 2) {
-      int32_t half = int32_t(vector.getNumElements() / 2);
-      SmallVector<int32_t> low = llvm::to_vector(llvm::seq<int32_t>(0, half)),
-                           high = llvm::to_vector(llvm::seq<int32_t>(half, 2 * half));
-      Value lower = LLVM::ShuffleVectorOp::create(rw, loc, sum, sum, low),
-            upper = LLVM::ShuffleVectorOp::create(rw, loc, sum, sum, high);
-      sum = LLVM::FAddOp::create(rw, loc, lower, upper);
-      vector = cast<VectorType>(sum.getType());
-    }
-    return RocdlBuilder{rw, loc}.elements(sum);
   }
 
   /// The values of both settings of lane bit 4 or 5, in every lane: swapping a register with itself
