@@ -92,6 +92,11 @@ struct Wave {
   const Region *lastRegion =
       nullptr; ///< the region of the last access, which the next one is likely to hit
   std::deque<std::shared_ptr<Access>> vmQueue, lgkmQueue;
+  /// What lane 0 of an LDS-DMA read last, by the instruction's place.
+  struct Stream {
+    const Inst *inst = nullptr;
+    uint64_t address = 0;
+  } streams[32];
 
   uint64_t pair(int r) const { return s[r] | uint64_t(s[r + 1]) << 32; }
   void setPair(int r, uint64_t value) {
