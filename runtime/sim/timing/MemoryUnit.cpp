@@ -112,11 +112,14 @@ uint64_t MemoryUnit::access(uint64_t clk, const TraceAccess &a, const uint64_t *
   return done;
 }
 
+/// A line is on its way once, for whichever wave asks first; those that ask meanwhile wait for it too.
 uint64_t MemoryUnit::scalar(uint64_t clk, const TraceAccess &a, const uint64_t *sectors) {
-  bool cold = false;
-  for (size_t n = 0; n < a.sectors; ++n)
-    cold |= scalarSeen_.insert(sectors[n]).second;
-  return clk + uint64_t(cold ? params_.smemColdClk : params_.smemHitClk);
+  uint64_t done = clk + uint64_t(params_.smemHitClk);
+  for (size_t n = 0; n < a.sectors; ++n) {
+    auto [line, cold] = scalarThereAt_.try_emplace(sectors[n], clk + uint64_t(params_.smemColdClk));
+    done = std::max(done, line->second);
+  }
+  return done;
 }
 
 } // namespace attune::sim

@@ -68,7 +68,8 @@ private:
   };
   std::list<uint64_t> recent_; ///< lines of L1, most recent first
   std::unordered_map<uint64_t, Line> l1_;
-  std::unordered_set<uint64_t> seen_, scalarSeen_;
+  std::unordered_set<uint64_t> seen_;
+  std::unordered_map<uint64_t, uint64_t> scalarThereAt_; ///< clk, by line of the scalar cache
   uint64_t sectors_ = 0, l1Hits_ = 0;
   double l2Hits_ = 0;
 };

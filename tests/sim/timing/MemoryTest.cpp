@@ -104,3 +104,13 @@ TEST_CASE("scalar loads: 730 clk cold, 56 again; s_endpgm waits for stores") {
   CHECK(clkFromTo(r, 2, 3) == uint64_t(p.smemHitClk));
   CHECK(clkFromTo(r, 5, 6) == uint64_t(p.storeToEndClk));
 }
+
+TEST_CASE("a scalar line that another wave has asked for is there for all at the same time") {
+  std::string body = "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\ns_nop 0\n";
+  TimingReport r = timeSnippet({.body = body, .threads = 128});
+  TimingParams p;
+  for (uint32_t wave : {0u, 1u}) {
+    std::vector<uint64_t> at = issues(r, wave);
+    CHECK(at[1] - at[0] == Catch::Detail::Approx(p.smemColdClk).margin(p.waveLaunchClk + 4));
+  }
+}
