@@ -46,6 +46,7 @@ private:
   uint32_t setUserSgprs(Wave &w);
   Wave *choose(uint32_t &turn);
   template <bool Watched> void runTurn(Wave &w, uint64_t turn);
+  template <bool Watched, bool Plain> void step(Wave &w, const Inst &i);
   void runIndexed(Wave &w, const Inst &i);
   std::string report(const Wave &w) const;
 
@@ -112,7 +113,7 @@ void WorkgroupRunner::startWave(Wave &w, uint32_t n) {
   std::fill(std::begin(w.s), std::end(w.s), kPoison);
   w.scc = false;
   w.mode = d_.kernel->mode;
-  w.gprIndex = 0;
+  w.vectorMode = 0;
   w.accumOffset = d_.kernel->accumOffset;
   w.state = WaveState::Running;
   w.id = n;
@@ -193,24 +194,49 @@ Wave *WorkgroupRunner::choose(uint32_t &turn) {
 
 /// s_set_gpr_idx: a copy of the instruction whose VGPR numbers have M0's index added.
 void WorkgroupRunner::runIndexed(Wave &w, const Inst &i) {
+  const Format format = kOpcodes[i.opcode].format;
+  if (format < Format::VOP1 || format > Format::VOP3P) {
+    i.run(w, i); // an access keeps its instruction until it completes
+    return;
+  }
   Inst indexed = i;
   uint32_t add = w.s[reg::kM0] & 0xff;
   auto move = [&](Operand &o, uint32_t enable) {
-    if (!(w.gprIndex & enable) || o.kind != OperandKind::Vgpr)
+    if (!(w.vectorMode & enable) || o.kind != OperandKind::Vgpr)
       return;
     if (o.index + add + o.dwords > 512)
       w.fault(fmt::format("indexed register v{} is outside the register file", o.index + add));
     else
       o.index = uint16_t(o.index + add);
   };
-  Format format = kOpcodes[i.opcode].format;
-  if (format >= Format::VOP1 && format <= Format::VOP3P) {
-    for (int n = 0; n < 3; ++n)
-      move(indexed.src[n], 1u << n);
-    move(indexed.dst, 8);
-  }
+  for (int n = 0; n < 3; ++n)
+    move(indexed.src[n], 1u << n);
+  move(indexed.dst, 8);
   if (w.state == WaveState::Running)
     indexed.run(w, indexed);
+}
+
+/// One instruction. `Plain`: the wave's vector mode is 0, as it nearly always is.
+template <bool Watched, bool Plain>
+inline __attribute__((always_inline)) void WorkgroupRunner::step(Wave &w, const Inst &i) {
+  if constexpr (!Plain)
+    if ((w.vectorMode & Wave::kSkipped) && kOpcodes[i.opcode].format >= Format::VOP1)
+      return; // neither counted nor seen by an observer
+  if constexpr (Watched) {
+    observer_->before(w, i);
+    if (w.state == WaveState::Faulted)
+      return;
+  }
+  ++w.executed;
+  ++counts_[i.opcode];
+  if (group_.delayed) [[unlikely]]
+    w.completeDue(i);
+  if constexpr (Plain)
+    i.run(w, i);
+  else
+    runIndexed(w, i);
+  if constexpr (Watched)
+    observer_->after(w, i);
 }
 
 template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
@@ -224,21 +250,10 @@ template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
     const Inst &i = group_.code[w.ip++];
     __builtin_prefetch(&i + kFetchAhead);
     w.current = &i;
-    if constexpr (Watched) {
-      observer_->before(w, i);
-      if (w.state == WaveState::Faulted)
-        return;
-    }
-    ++w.executed;
-    ++counts_[i.opcode];
-    if (group_.delayed) [[unlikely]]
-      w.completeDue(i);
-    if (w.gprIndex) [[unlikely]]
-      runIndexed(w, i);
+    if (w.vectorMode) [[unlikely]]
+      step<Watched, false>(w, i);
     else
-      i.run(w, i);
-    if constexpr (Watched)
-      observer_->after(w, i);
+      step<Watched, true>(w, i);
   }
   if (w.state == WaveState::Running && w.executed >= budget_)
     w.fault(fmt::format("the wave has executed {} instructions, its budget: an endless loop?",
