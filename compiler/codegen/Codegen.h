@@ -7,6 +7,7 @@
 //   listObject  its instructions as text, with the lines of the tile dialect they came from
 //   link        ELF -> code object, by LLD as a library
 //   readKernel  what the code object says about itself: arguments and resources
+//   readIsa     the same from the assembly text
 //
 // Bytes depend on the input and on LLVM alone: no path, no time and no counter reaches them. LLVM
 // reports some failures by ending the process; here they come back as an Error with the kernel's
@@ -66,7 +67,7 @@ Result<std::string> emitObject(LlvmKernel &);
 Result<std::vector<ListingRow>> listObject(LlvmKernel &, std::string_view object);
 Result<std::vector<uint8_t>> link(std::string_view object, std::string_view kernelName);
 
-/// One kernel of a code object, from its metadata note.
+/// One kernel of a code object, from its metadata.
 struct KernelInfo {
   std::string name;
   std::vector<KernelArg>
@@ -76,5 +77,6 @@ struct KernelInfo {
   Resources resources; ///< `vgpr` without the AGPRs; `occupancy` is left to target::Arch
 };
 Result<KernelInfo> readKernel(const std::vector<uint8_t> &codeObject);
+Result<KernelInfo> readIsa(std::string_view isa);
 
 } // namespace attune::codegen

@@ -1,4 +1,5 @@
-// What a code object says about its kernel: the AMDGPU metadata note, a MessagePack document.
+// What a code object says about its kernel: the AMDGPU metadata, a MessagePack document in a note.
+// Assembly text has the same document as YAML.
 //
 //   amdhsa.kernels: [ { .name, .kernarg_segment_size, .vgpr_count, ..., .args: [ { .offset, .size,
 //   .value_kind } ] } ]
@@ -10,6 +11,8 @@
 
 namespace attune::codegen {
 namespace {
+
+using llvm::msgpack::Document;
 
 Error malformed(std::string_view what) {
   return Error{ErrorCode::Internal, fmt::format("code object: {}", what)};
@@ -67,15 +70,9 @@ Resources readResources(llvm::msgpack::MapDocNode &kernel) {
   return resources;
 }
 
-} // namespace
-
-Result<KernelInfo> readKernel(const std::vector<uint8_t> &codeObject) {
-  Result<std::string> note = findNote(codeObject);
-  if (!note)
-    return note.error();
-  llvm::msgpack::Document document;
-  if (!document.readFromBlob(*note, /*Multi=*/false) || !document.getRoot().isMap())
-    return malformed("its metadata note is not a MessagePack map");
+Result<KernelInfo> readDocument(Document &document) {
+  if (!document.getRoot().isMap())
+    return malformed("its metadata is not a map");
   llvm::msgpack::DocNode kernels = document.getRoot().getMap()["amdhsa.kernels"];
   if (!kernels.isArray() || kernels.getArray().size() != 1 || !kernels.getArray()[0].isMap())
     return malformed("its metadata does not describe exactly one kernel");
@@ -95,6 +92,29 @@ Result<KernelInfo> readKernel(const std::vector<uint8_t> &codeObject) {
                              static_cast<uint32_t>(number(arg.getMap(), ".offset")),
                              static_cast<uint32_t>(number(arg.getMap(), ".size"))});
   return info;
+}
+
+} // namespace
+
+Result<KernelInfo> readKernel(const std::vector<uint8_t> &codeObject) {
+  Result<std::string> note = findNote(codeObject);
+  if (!note)
+    return note.error();
+  Document document;
+  if (!document.readFromBlob(*note, /*Multi=*/false))
+    return malformed("its metadata note is not MessagePack");
+  return readDocument(document);
+}
+
+Result<KernelInfo> readIsa(std::string_view isa) {
+  constexpr std::string_view begin = "\t.amdgpu_metadata\n", end = "\t.end_amdgpu_metadata\n";
+  const size_t from = isa.find(begin), to = isa.find(end);
+  if (from == isa.npos || to == isa.npos || to < from)
+    return malformed("its assembly text has no AMDGPU metadata");
+  Document document;
+  if (!document.fromYAML(isa.substr(from + begin.size(), to - from - begin.size())))
+    return malformed("its metadata is not YAML");
+  return readDocument(document);
 }
 
 } // namespace attune::codegen

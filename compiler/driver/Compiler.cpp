@@ -26,73 +26,69 @@ CompileOptions withOneWave(CompileOptions options) {
   return options;
 }
 
-int scratchOf(const KernelImage &image) { return image.sidecar.kernel.resources.scratchBytes; }
-int scratchOf(const ListedKernel &kernel) { return scratchOf(kernel.image); }
-double &compileMs(KernelImage &image) { return image.sidecar.compileMs; }
-double &compileMs(ListedKernel &kernel) { return kernel.image.sidecar.compileMs; }
-
-/// A kernel, and whether it was made for one wave per SIMD because more would have spilled.
-template <class Kernel> struct Made {
-  Kernel kernel;
-  bool oneWave = false;
-};
+int scratchOf(const Walk &walk) { return walk.sidecar.kernel.resources.scratchBytes; }
 
 /// Registers that spill to memory cost more than a second wave hides (docs/adr/017): a kernel that
 /// needs scratch is made once more for one wave per SIMD, unless the number was asked for, and the
-/// one with less scratch is taken.
-template <class Kernel, class Source>
-Result<Made<Kernel>> make(mlir::MLIRContext &context, const Source &source,
-                          const CompileOptions &options, Result<Kernel> (Session::*walk)()) {
-  const auto start = Clock::now();
-  bool asked = false;
-  const auto once = [&](const CompileOptions &knobs) -> Result<Kernel> {
-    Session session(context, knobs);
-    if (Result<void> loaded = session.load(source); !loaded)
-      return loaded.error();
-    asked = session.asks(occupancyKnob);
-    return (session.*walk)();
-  };
-  Result<Kernel> first = once(options);
+/// one with less scratch is taken. `session` has loaded `source`.
+template <class Source>
+Result<Settled> settle(Session &session, mlir::MLIRContext &context, const Source &source,
+                       const CompileOptions &options, const Wanted &wanted) {
+  const bool asked = session.asks(occupancyKnob);
+  Result<Walk> first = session.walk(wanted);
   if (!first)
     return first.error();
-  Made<Kernel> made{std::move(*first)};
-  if (scratchOf(made.kernel) > 0 && !asked)
-    if (Result<Kernel> second = once(withOneWave(options));
-        second && scratchOf(*second) < scratchOf(made.kernel))
-      made = {std::move(*second), true};
-  compileMs(made.kernel) = msSince(start);
-  return made;
+  if (scratchOf(*first) == 0 || asked)
+    return Settled{std::move(*first)};
+  Session oneWave(context, withOneWave(options));
+  if (Result<void> loaded = oneWave.load(source); !loaded)
+    return loaded.error();
+  if (Result<Walk> second = oneWave.walk(wanted); second && scratchOf(*second) < scratchOf(*first))
+    return Settled{std::move(*second), true};
+  return Settled{std::move(*first)};
+}
+
+template <class Source>
+Result<Walk> walk(mlir::MLIRContext &context, const Source &source, const CompileOptions &options,
+                  const Wanted &wanted) {
+  const auto start = Clock::now();
+  Session session(context, options);
+  if (Result<void> loaded = session.load(source); !loaded)
+    return loaded.error();
+  Result<Settled> settled = settle(session, context, source, options, wanted);
+  if (!settled)
+    return settled.error();
+  settled->walk.sidecar.compileMs = msSince(start);
+  return std::move(settled->walk);
+}
+
+KernelImage imageOf(Walk &walk) {
+  const std::string &code = walk.stages[Stage::Hsaco];
+  return {std::vector<uint8_t>(code.begin(), code.end()), std::move(walk.sidecar)};
 }
 
 template <class Source>
 Result<KernelImage> compileFrom(mlir::MLIRContext &context, const Source &source,
                                 const CompileOptions &options) {
-  auto made = make(context, source, options, &Session::compile);
-  if (!made)
-    return made.error();
-  return std::move(made->kernel);
-}
-
-/// The options with which compileFrom() makes the kernel, so that every stage shows that kernel.
-template <class Source>
-Result<CompileOptions> settled(mlir::MLIRContext &context, const Source &source,
-                               const CompileOptions &options) {
-  auto made = make(context, source, options, &Session::compile);
-  if (!made)
-    return made.error();
-  return made->oneWave ? withOneWave(options) : options;
+  Result<Walk> done = walk(context, source, options, {.stages = {Stage::Hsaco}});
+  if (!done)
+    return done.error();
+  return imageOf(*done);
 }
 
 template <class Source>
 Result<std::string> emitFrom(mlir::MLIRContext &context, const Source &source, Stage stage,
                              const CompileOptions &options) {
-  Result<CompileOptions> knobs = stage == Stage::Attn ? options : settled(context, source, options);
-  if (!knobs)
-    return knobs.error();
-  Session session(context, *knobs);
-  if (Result<void> loaded = session.load(source); !loaded)
-    return loaded.error();
-  return session.emit(stage);
+  if (stage == Stage::Attn) {
+    Session session(context, options);
+    if (Result<void> loaded = session.load(source); !loaded)
+      return loaded.error();
+    return session.attnText();
+  }
+  Result<Walk> done = walk(context, source, options, {.stages = {stage}});
+  if (!done)
+    return done.error();
+  return std::move(done->stages[stage]);
 }
 
 } // namespace
@@ -130,24 +126,30 @@ Result<std::string> Compiler::emitMlir(std::string_view text, Stage stage,
   return emitFrom(impl_->context, text, stage, options);
 }
 
+Result<StagedKernel> Compiler::compileStages(const spec::Model &model,
+                                             const std::set<Stage> &stages,
+                                             const CompileOptions &options) {
+  Result<Walk> done = walk(impl_->context, model, options, {.stages = stages});
+  if (!done)
+    return done.error();
+  return StagedKernel{std::move(done->sidecar), std::move(done->stages)};
+}
+
 Result<ListedKernel> Compiler::compileListed(const spec::Model &model,
                                              const CompileOptions &options) {
-  auto made = make(impl_->context, model, options, &Session::compileListed);
-  if (!made)
-    return made.error();
-  return std::move(made->kernel);
+  Result<Walk> done =
+      walk(impl_->context, model, options, {.stages = {Stage::Hsaco}, .listing = true});
+  if (!done)
+    return done.error();
+  return ListedKernel{imageOf(*done), std::move(done->listing)};
 }
 
 Result<Explanation> Compiler::explain(const spec::Model &model, const CompileOptions &options) {
-  auto made = make(impl_->context, model, options, &Session::compile);
-  const bool oneWave = made && made->oneWave; // a refusal is explained too
-  Session session(impl_->context, oneWave ? withOneWave(options) : options);
+  Session session(impl_->context, options);
   if (Result<void> loaded = session.load(model); !loaded)
     return loaded.error();
-  Result<Explanation> explained = attune::explain(session);
-  if (explained && oneWave)
-    explained->text += "note\n  waves_per_eu is 1 because registers would spill to memory at 2\n";
-  return explained;
+  return attune::explain(session,
+                         [&] { return settle(session, impl_->context, model, options, {}); });
 }
 
 } // namespace attune

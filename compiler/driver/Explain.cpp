@@ -96,21 +96,23 @@ Explanation refused(const std::string &text, const Error &error) {
 
 } // namespace
 
-Result<Explanation> explain(Session &session) {
+Result<Explanation> explain(Session &session, llvm::function_ref<Result<Settled>()> settle) {
   std::string text = problemLines(session.problem()) + maskLines(session.kernel());
   if (Result<void> planned = session.plan(); !planned) {
     if (planned.error().code != ErrorCode::Unsupported)
       return planned.error();
     return refused(text, planned.error());
   }
-  text += planLines(session.chosenPlan());
-  Result<KernelImage> image = session.compile();
-  if (!image) {
-    if (image.error().code != ErrorCode::Unsupported)
-      return image.error();
-    return refused(text, image.error());
+  Result<Settled> settled = settle();
+  if (!settled) {
+    if (settled.error().code != ErrorCode::Unsupported)
+      return settled.error();
+    return refused(text + planLines(session.chosenPlan()), settled.error());
   }
-  return Explanation{text + kernelLines(image->sidecar, session.arch())};
+  text += planLines(settled->walk.plan) + kernelLines(settled->walk.sidecar, session.arch());
+  if (settled->oneWave)
+    text += "note\n  waves_per_eu is 1 because registers would spill to memory at 2\n";
+  return Explanation{text};
 }
 
 } // namespace attune

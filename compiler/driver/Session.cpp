@@ -133,26 +133,50 @@ Result<void> Session::run(const char *phase, ErrorCode onFailure,
                errors.text().empty() ? fmt::format("the {} phase failed", phase) : errors.text()};
 }
 
-Result<void> Session::lower(Stage last) {
-  if (Result<void> planned = plan(); !planned)
-    return planned;
-  if (stage_ < Stage::Tile && last >= Stage::Tile) {
-    const PipelineOptions options{options_.arch, options_.knobs};
-    Result<void> done = run("tile", ErrorCode::Internal,
-                            [&](mlir::OpPassManager &pm) { addTilePhase(pm, options); });
-    if (!done) {
-      // A kernel that is still attn was refused; anything later is a bug of ours.
-      const bool refused = !module_->getOps<attn::KernelOp>().empty();
-      return Error{refused ? ErrorCode::Unsupported : ErrorCode::Internal, done.error().message};
-    }
-    stage_ = Stage::Tile;
+Result<std::string> Session::attnText() {
+  // What was asked for by name must exist.
+  if (auto known = target::archByName(options_.arch); !known)
+    return known.error();
+  const bool asked = !options_.knobs.empty() || !kernel().scheduleKnobs().empty();
+  if (Result<void> planned = plan();
+      asked && !planned && llvm::StringRef(planned.error().place).starts_with("schedule."))
+    return planned.error();
+  return textOf(*module_);
+}
+
+Result<void> Session::lowerToTile() {
+  const PipelineOptions options{options_.arch, options_.knobs};
+  Result<void> done =
+      run("tile", ErrorCode::Internal, [&](mlir::OpPassManager &pm) { addTilePhase(pm, options); });
+  if (done)
+    return {};
+  // A kernel that is still attn was refused; anything later is a bug of ours.
+  const bool refused = !module_->getOps<attn::KernelOp>().empty();
+  return Error{refused ? ErrorCode::Unsupported : ErrorCode::Internal, done.error().message};
+}
+
+Result<void> Session::lowerToRocdl(const Wanted &wanted, Walk &walk) {
+  const auto keep = [&](Stage stage) {
+    if (wanted.stages.contains(stage))
+      walk.stages[stage] = textOf(*module_);
+  };
+  keep(Stage::Attn);
+  if (Result<void> done = lowerToTile(); !done)
+    return done;
+  keep(Stage::Tile);
+  if (wanted.listing) {
+    llvm::raw_string_ostream stream(walk.listing.tile);
+    mlir::generateLocationsFromIR(stream, "tile.mlir", *module_, mlir::OpPrintingFlags());
   }
-  if (stage_ < Stage::Rocdl && last >= Stage::Rocdl) {
-    if (Result<void> done = run("rocdl", ErrorCode::Internal, addRocdlPhase); !done)
-      return done;
-    stage_ = Stage::Rocdl;
-  }
-  return {};
+  if (Result<void> done = run("rocdl", ErrorCode::Internal, addRocdlPhase); !done)
+    return done;
+  keep(Stage::Rocdl);
+  if (!wanted.listing)
+    return {};
+  // Instructions are told by line tables, which the linker strips.
+  return run("line table", ErrorCode::Internal, [](mlir::OpPassManager &pm) {
+    pm.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass());
+  });
 }
 
 Result<codegen::LlvmKernel> Session::optimized() {
@@ -165,127 +189,96 @@ Result<codegen::LlvmKernel> Session::optimized() {
   return kernel;
 }
 
-Result<std::string> Session::emit(Stage stage) {
-  if (stage == Stage::Attn) {
-    // The problem alone: what no kernel can be made of may be shown, but what was asked for by name
-    // must exist.
-    if (auto known = target::archByName(options_.arch); !known)
-      return known.error();
-    const bool asked = !options_.knobs.empty() || !kernel().scheduleKnobs().empty();
-    if (Result<void> planned = plan();
-        asked && !planned && llvm::StringRef(planned.error().place).starts_with("schedule."))
-      return planned.error();
-    return textOf(*module_);
-  }
-  if (Result<void> done = lower(stage); !done)
-    return done.error();
-  if (stage == Stage::Tile || stage == Stage::Rocdl)
-    return textOf(*module_);
-  if (stage == Stage::Hsaco) {
-    Result<KernelImage> built = compile();
-    return built ? Result<std::string>(
-                       std::string(built->codeObject.begin(), built->codeObject.end()))
-                 : built.error();
-  }
-
+/// The backend's part. Assembly text and object say the same of the kernel: if one of them is
+/// enough, the backend, which spoils its input, runs once.
+Result<codegen::KernelInfo> Session::generate(const Wanted &wanted, Walk &walk) {
   Result<codegen::LlvmKernel> kernel = optimized();
   if (!kernel)
     return kernel.error();
-  switch (stage) {
-  case Stage::Llvm:
-    return kernel->text();
-  case Stage::Isa:
-    return codegen::emitIsa(*kernel);
-  default:
-    return codegen::emitObject(*kernel);
-  }
+  if (wanted.stages.contains(Stage::Llvm))
+    walk.stages[Stage::Llvm] = kernel->text();
+  if (!wanted.stages.contains(Stage::Isa))
+    return generateObject(std::move(*kernel), wanted, walk);
+  Result<std::string> isa = codegen::emitIsa(*kernel);
+  if (!isa)
+    return isa.error();
+  Result<codegen::KernelInfo> built = codegen::readIsa(*isa);
+  walk.stages[Stage::Isa] = std::move(*isa);
+  if (!wanted.listing && !wanted.stages.contains(Stage::Object) &&
+      !wanted.stages.contains(Stage::Hsaco))
+    return built;
+  Result<codegen::LlvmKernel> again = optimized();
+  if (!again)
+    return again.error();
+  return generateObject(std::move(*again), wanted, walk);
 }
 
-Result<ListedKernel> Session::compileListed() {
-  if (Result<void> done = lower(Stage::Tile); !done)
-    return done.error();
-  Listing listing;
-  {
-    llvm::raw_string_ostream stream(listing.tile);
-    mlir::generateLocationsFromIR(stream, "tile.mlir", *module_, mlir::OpPrintingFlags());
-  }
-  if (Result<void> done = lower(Stage::Rocdl); !done)
-    return done.error();
-  Result<void> scoped = run("line table", ErrorCode::Internal, [](mlir::OpPassManager &pm) {
-    pm.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass());
-  });
-  if (!scoped)
-    return scoped.error();
-  Result<codegen::LlvmKernel> kernel = optimized();
-  if (!kernel)
-    return kernel.error();
-  Result<std::string> object = codegen::emitObject(*kernel);
+Result<codegen::KernelInfo> Session::generateObject(codegen::LlvmKernel kernel,
+                                                    const Wanted &wanted, Walk &walk) {
+  Result<std::string> object = codegen::emitObject(kernel);
   if (!object)
     return object.error();
-  Result<std::vector<ListingRow>> rows = codegen::listObject(*kernel, *object);
-  if (!rows)
-    return rows.error();
-  listing.rows = std::move(*rows);
-  Result<std::vector<uint8_t>> bytes = codegen::link(*object, problem_.specName);
-  if (!bytes)
-    return bytes.error();
-  Result<KernelImage> built = image(std::move(*bytes));
-  if (!built)
-    return built.error();
-  return ListedKernel{std::move(*built), std::move(listing)};
+  if (wanted.listing) {
+    Result<std::vector<ListingRow>> rows = codegen::listObject(kernel, *object);
+    if (!rows)
+      return rows.error();
+    walk.listing.rows = std::move(*rows);
+  }
+  Result<std::vector<uint8_t>> code = codegen::link(*object, problem_.specName);
+  if (!code)
+    return code.error();
+  if (wanted.stages.contains(Stage::Object))
+    walk.stages[Stage::Object] = std::move(*object);
+  if (wanted.stages.contains(Stage::Hsaco))
+    walk.stages[Stage::Hsaco].assign(code->begin(), code->end());
+  return codegen::readKernel(*code);
 }
 
-Result<KernelReport> Session::report(const std::vector<uint8_t> &codeObject) {
-  Result<codegen::KernelInfo> built = codegen::readKernel(codeObject);
-  if (!built)
-    return built.error();
-  auto function = module_->lookupSymbol<mlir::LLVM::LLVMFuncOp>(built->name);
+Result<KernelReport> Session::report(const codegen::KernelInfo &built) {
+  auto function = module_->lookupSymbol<mlir::LLVM::LLVMFuncOp>(built.name);
   if (!function)
     return Error{
         ErrorCode::Internal,
-        fmt::format("the code object has a kernel {} that the module has not", built->name)};
+        fmt::format("the code object has a kernel {} that the module has not", built.name)};
   Result<std::vector<KernelArg>> args = readAbi(function);
   if (!args)
     return args.error();
-  if (Result<void> agree = checkAbi(*args, *built); !agree)
+  if (Result<void> agree = checkAbi(*args, built); !agree)
     return agree.error();
 
   KernelReport report;
-  report.name = built->name;
+  report.name = built.name;
   report.abiFingerprint = abiFingerprint(*args);
   report.args = std::move(*args);
-  report.kernargBytes = built->kernargBytes;
-  report.grid = {plan_->blockM(), built->maxWorkgroupThreads};
-  report.resources = built->resources;
+  report.kernargBytes = built.kernargBytes;
+  report.grid = {plan_->blockM(), built.maxWorkgroupThreads};
+  report.resources = built.resources;
   report.resources.occupancy =
       arch_->occupancy(report.resources.vgpr, report.resources.agpr, report.resources.ldsBytes,
-                       built->maxWorkgroupThreads / arch_->waveSize);
+                       built.maxWorkgroupThreads / arch_->waveSize);
   return report;
 }
 
-Result<KernelImage> Session::compile() {
-  Result<std::string> object = emit(Stage::Object);
-  if (!object)
-    return object.error();
-  Result<std::vector<uint8_t>> bytes = codegen::link(*object, problem_.specName);
-  if (!bytes)
-    return bytes.error();
-  return image(std::move(*bytes));
-}
-
-Result<KernelImage> Session::image(std::vector<uint8_t> codeObject) {
-  Result<KernelReport> kernel = report(codeObject);
+Result<Walk> Session::walk(const Wanted &wanted) {
+  if (Result<void> planned = plan(); !planned)
+    return planned.error();
+  Walk walk;
+  if (Result<void> lowered = lowerToRocdl(wanted, walk); !lowered)
+    return lowered.error();
+  Result<codegen::KernelInfo> built = generate(wanted, walk);
+  if (!built)
+    return built.error();
+  Result<KernelReport> kernel = report(*built);
   if (!kernel)
     return kernel.error();
-  KernelImage image;
-  image.codeObject = std::move(codeObject);
-  image.sidecar.problem = problem_;
-  image.sidecar.arch = arch_->name;
-  image.sidecar.specDigest = digest_;
-  image.sidecar.plan = plan_->str();
-  image.sidecar.llvmVersion = LLVM_VERSION_STRING;
-  image.sidecar.kernel = std::move(*kernel);
-  return image;
+  walk.plan = *plan_;
+  walk.sidecar.problem = problem_;
+  walk.sidecar.arch = arch_->name;
+  walk.sidecar.specDigest = digest_;
+  walk.sidecar.plan = plan_->str();
+  walk.sidecar.llvmVersion = LLVM_VERSION_STRING;
+  walk.sidecar.kernel = std::move(*kernel);
+  return walk;
 }
 
 } // namespace attune

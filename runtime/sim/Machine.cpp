@@ -33,12 +33,50 @@ private:
   uint32_t csr_;
 };
 
+/// Counts instructions by runs between jumps: a run adds 1 where it begins and takes 1 away where
+/// it ends, and the sum of all up to an instruction is how often that was executed.
+class StraightRun {
+public:
+  StraightRun(std::vector<int64_t> &runs, uint32_t ip) : runs_(runs), from_(ip), ip_(ip) {}
+  ~StraightRun() { count(); }
+  StraightRun(const StraightRun &) = delete;
+  /// Index of the next instruction if the one at hand does not jump.
+  uint32_t step() { return ++ip_; }
+  /// The instruction at hand is not executed.
+  void leaveOut() {
+    --ip_;
+    count();
+    from_ = ++ip_;
+  }
+  void goOnAt(uint32_t ip) {
+    if (ip == ip_) [[likely]]
+      return;
+    count();
+    from_ = ip_ = ip;
+  }
+
+private:
+  void count() {
+    ++runs_[from_];
+    --runs_[ip_];
+  }
+  std::vector<int64_t> &runs_;
+  uint32_t from_, ip_;
+};
+
 class WorkgroupRunner {
 public:
   explicit WorkgroupRunner(const Dispatch &d);
   /// Runs workgroup `id` to its end; the fault's message if there was one.
   std::optional<std::string> run(uint64_t id);
-  const std::vector<uint64_t> &counts() const { return counts_; }
+  /// Adds how often each opcode was executed.
+  void addCounts(std::vector<uint64_t> &counts) const {
+    int64_t executed = 0;
+    for (uint32_t n = 0; n < group_.codeCount; ++n) {
+      executed += runs_[n];
+      counts[group_.code[n].opcode] += uint64_t(executed);
+    }
+  }
 
 private:
   void start(uint64_t id);
@@ -46,7 +84,7 @@ private:
   uint32_t setUserSgprs(Wave &w);
   Wave *choose(uint32_t &turn);
   template <bool Watched> void runTurn(Wave &w, uint64_t turn);
-  template <bool Watched, bool Plain> void step(Wave &w, const Inst &i);
+  template <bool Watched, bool Plain> void step(Wave &w, const Inst &i, StraightRun &);
   void runIndexed(Wave &w, const Inst &i);
   std::string report(const Wave &w) const;
 
@@ -57,7 +95,7 @@ private:
   Workgroup group_;
   std::vector<uint32_t> lds_, scratch_;
   std::vector<std::unique_ptr<Wave>> waves_;
-  std::vector<uint64_t> counts_;
+  std::vector<int64_t> runs_; ///< StraightRun's, for each instruction and the end
   std::minstd_rand random_;
   uint32_t lastWave_ = 0; ///< whose turn it was under Schedule::InTurn
   std::unique_ptr<Observer> observer_;
@@ -67,7 +105,7 @@ WorkgroupRunner::WorkgroupRunner(const Dispatch &d)
     : d_(d), threads_(d.block[0] * d.block[1] * d.block[2]), waveCount_((threads_ + 63) / 64),
       ownRows_(std::min<uint32_t>(d.kernel->vgprs, 512)),
       budget_(d.options.instructionBudget ? d.options.instructionBudget : kDefaultBudget),
-      counts_(kOpcodeCount) {
+      runs_(d.text->code.size() + 1) {
   lds_.resize((d.ldsBytes + 3) / 4);
   scratch_.resize(uint64_t(d.scratchBytes + 3) / 4 * kLanes * waveCount_);
   group_.memory = d.memory;
@@ -218,23 +256,21 @@ void WorkgroupRunner::runIndexed(Wave &w, const Inst &i) {
 
 /// One instruction. `Plain`: the wave's vector mode is 0, as it nearly always is.
 template <bool Watched, bool Plain>
-inline __attribute__((always_inline)) void WorkgroupRunner::step(Wave &w, const Inst &i) {
-  if constexpr (!Plain)
-    if ((w.vectorMode & Wave::kSkipped) && kOpcodes[i.opcode].format >= Format::VOP1)
-      return; // neither counted nor seen by an observer
+inline __attribute__((always_inline)) void WorkgroupRunner::step(Wave &w, const Inst &i,
+                                                                 StraightRun &straight) {
   if constexpr (Watched) {
     observer_->before(w, i);
     if (w.state == WaveState::Faulted)
       return;
   }
   ++w.executed;
-  ++counts_[i.opcode];
   if (group_.delayed) [[unlikely]]
     w.completeDue(i);
   if constexpr (Plain)
     i.run(w, i);
   else
     runIndexed(w, i);
+  straight.goOnAt(w.ip);
   if constexpr (Watched)
     observer_->after(w, i);
 }
@@ -242,18 +278,22 @@ inline __attribute__((always_inline)) void WorkgroupRunner::step(Wave &w, const 
 template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
   setHostFloatMode(w.mode);
   turn = std::min(turn, budget_ - w.executed);
+  StraightRun straight(runs_, w.ip);
   for (; turn && w.state == WaveState::Running; --turn) {
     if (w.ip >= group_.codeCount) {
       w.fault("the program ran past the end of its text");
       return;
     }
-    const Inst &i = group_.code[w.ip++];
+    const Inst &i = group_.code[w.ip];
     __builtin_prefetch(&i + kFetchAhead);
+    w.ip = straight.step();
     w.current = &i;
-    if (w.vectorMode) [[unlikely]]
-      step<Watched, false>(w, i);
+    if (!w.vectorMode) [[likely]]
+      step<Watched, true>(w, i, straight);
+    else if ((w.vectorMode & Wave::kSkipped) && kOpcodes[i.opcode].format >= Format::VOP1)
+      straight.leaveOut(); // no observer sees it
     else
-      step<Watched, true>(w, i);
+      step<Watched, false>(w, i, straight);
   }
   if (w.state == WaveState::Running && w.executed >= budget_)
     w.fault(fmt::format("the wave has executed {} instructions, its budget: an endless loop?",
@@ -361,8 +401,7 @@ Result<RunStats> runDispatch(const Dispatch &d) {
       if (auto message = runner.run(id))
         fault.meet(id, std::move(*message));
     std::lock_guard lock(mutex);
-    for (uint32_t n = 0; n < kOpcodeCount; ++n)
-      counts[n] += runner.counts()[n];
+    runner.addCounts(counts);
   };
   std::vector<std::thread> pool;
   for (uint64_t n = 1; n < threads; ++n)

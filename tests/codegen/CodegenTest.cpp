@@ -20,8 +20,8 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-/// Everything from MLIR text to a code object.
-Result<Bytes> compile(const std::string &text, std::string_view cpu = "gfx950") {
+/// MLIR text to optimised LLVM IR.
+Result<codegen::LlvmKernel> optimized(const std::string &text, std::string_view cpu = "gfx950") {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<mlir::LLVM::LLVMDialect, mlir::ROCDL::ROCDLDialect>();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
@@ -31,6 +31,14 @@ Result<Bytes> compile(const std::string &text, std::string_view cpu = "gfx950") 
     return kernel.error();
   if (Result<void> done = codegen::optimize(*kernel); !done)
     return done.error();
+  return kernel;
+}
+
+/// Everything from MLIR text to a code object.
+Result<Bytes> compile(const std::string &text, std::string_view cpu = "gfx950") {
+  Result<codegen::LlvmKernel> kernel = optimized(text, cpu);
+  if (!kernel)
+    return kernel.error();
   Result<std::string> object = codegen::emitObject(*kernel);
   if (!object)
     return object.error();
@@ -216,6 +224,34 @@ TEST_CASE("LLD's variables reach no code object, and temporary files need no TMP
   const std::string text(usual.begin(), usual.end());
   for (const char *section : {".comment", ".symtab", ".debug"})
     CHECK(text.find(section) == std::string::npos);
+}
+
+std::string told(const codegen::KernelInfo &info) {
+  const Resources &r = info.resources;
+  std::string text = fmt::format("{} {} {}: {} {} {} {} {} {} {}", info.name, info.kernargBytes,
+                                 info.maxWorkgroupThreads, r.vgpr, r.agpr, r.sgpr, r.ldsBytes,
+                                 r.scratchBytes, r.vgprSpills, r.sgprSpills);
+  for (const KernelArg &arg : info.args)
+    text += fmt::format("; {} {} {}", arg.name, arg.offset, arg.size);
+  return text;
+}
+
+TEST_CASE("Assembly text says of its kernel what the code object says") {
+  // Names that YAML would take for something else, and a kernel that spills.
+  for (const std::string &text : {copyKernel(), copyKernel("", "true"), copyKernel("", "_1e5"),
+                                  copyKernel("", "null"), pressureKernel(100, 8)}) {
+    const codegen::KernelInfo object = inspect(compile(text));
+    Result<codegen::LlvmKernel> kernel = optimized(text);
+    REQUIRE(kernel);
+    Result<std::string> isa = codegen::emitIsa(*kernel);
+    REQUIRE(isa);
+    Result<codegen::KernelInfo> info = codegen::readIsa(*isa);
+    INFO((info ? "" : info.error().message));
+    REQUIRE(info);
+    CHECK(told(*info) == told(object));
+  }
+  CHECK_FALSE(codegen::readIsa(""));
+  CHECK_FALSE(codegen::readIsa("\t.amdgpu_metadata\namdhsa.kernels: []\n\t.end_amdgpu_metadata\n"));
 }
 
 TEST_CASE("a broken code object is an error") {

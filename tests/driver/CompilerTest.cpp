@@ -122,6 +122,32 @@ TEST_CASE("every stage prints, and all are stages of what compile returns") {
   CHECK(valueOf(compiler.emitMlir(attn, Stage::Isa)) == emit(Stage::Isa));
 }
 
+TEST_CASE("Stages asked for together are those that are asked for one by one") {
+  const spec::Model model = parse(kCausal);
+  Compiler compiler = makeCompiler();
+  const std::set<Stage> all{Stage::Attn, Stage::Tile,   Stage::Rocdl, Stage::Llvm,
+                            Stage::Isa,  Stage::Object, Stage::Hsaco};
+  const StagedKernel together = valueOf(compiler.compileStages(model, all));
+  REQUIRE(together.stages.size() == all.size());
+  for (Stage stage : all) {
+    INFO(int(stage));
+    CHECK((together.stages.at(stage) == valueOf(compiler.emit(model, stage))));
+  }
+
+  // The assembly text says the same of the kernel as the code object; so does every choice of
+  // stages, and nothing else is printed.
+  Sidecar expected = valueOf(compiler.compile(model)).sidecar;
+  expected.compileMs = 0;
+  for (const std::set<Stage> &some :
+       {all, std::set{Stage::Isa}, std::set{Stage::Tile, Stage::Hsaco}, std::set<Stage>{}}) {
+    StagedKernel kernel = valueOf(compiler.compileStages(model, some));
+    CHECK(kernel.stages.size() == some.size());
+    CHECK(kernel.sidecar.compileMs > 0);
+    kernel.sidecar.compileMs = 0;
+    CHECK(toJson(kernel.sidecar) == toJson(expected));
+  }
+}
+
 TEST_CASE("options override the spec's schedule") {
   const spec::Model model = parse(kCausal);
   Compiler compiler = makeCompiler();
@@ -257,6 +283,10 @@ attention spilling {
   const std::string bytes(image.codeObject.begin(), image.codeObject.end());
   CHECK(valueOf(compiler.emit(model, Stage::Hsaco)) == bytes);
   CHECK(contains(valueOf(compiler.emit(model, Stage::Isa)), ".private_segment_fixed_size: 0"));
+  CHECK(contains(valueOf(compiler.emit(model, Stage::Tile)), "waves_per_eu = 1"));
+  for (const std::set<Stage> &some :
+       {std::set{Stage::Isa}, std::set{Stage::Tile, Stage::Isa, Stage::Hsaco}, std::set<Stage>{}})
+    CHECK(valueOf(compiler.compileStages(model, some)).sidecar.plan == image.sidecar.plan);
   CHECK(valueOf(compiler.compileListed(model)).image.codeObject == image.codeObject);
   CHECK(valueOf(compiler.compileMlir(valueOf(compiler.emit(model, Stage::Attn)))).codeObject ==
         image.codeObject);

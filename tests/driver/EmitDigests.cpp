@@ -29,13 +29,12 @@ struct Continental : std::numpunct<char> {
 };
 
 Result<std::string> digestOf(Compiler &compiler, const spec::Model &model) {
+  auto kernel = compiler.compileStages(model, {Stage::Tile, Stage::Llvm, Stage::Hsaco});
+  if (!kernel)
+    return kernel.error();
   Digest digest;
-  for (Stage stage : {Stage::Tile, Stage::Llvm, Stage::Hsaco}) {
-    auto text = compiler.emit(model, stage);
-    if (!text)
-      return text.error();
-    digest.field("stage", *text);
-  }
+  for (const auto &[stage, text] : kernel->stages)
+    digest.field("stage", text);
   return digest.hex();
 }
 

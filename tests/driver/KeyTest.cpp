@@ -55,14 +55,13 @@ Compiler &compiler() {
 }
 
 std::string kernelOf(const spec::Model &model, const CompileOptions &options) {
-  Result<KernelImage> image = compiler().compile(model, options);
-  if (!image)
-    return "refused: " + std::to_string(int(image.error().code)); // the message has line numbers
-  Result<std::string> tile = compiler().emit(model, Stage::Tile, options);
-  REQUIRE(tile);
-  image->sidecar.compileMs = 0;
-  return sha256Hex(*tile + toJson(image->sidecar) +
-                   std::string(image->codeObject.begin(), image->codeObject.end()));
+  Result<StagedKernel> kernel =
+      compiler().compileStages(model, {Stage::Tile, Stage::Hsaco}, options);
+  if (!kernel)
+    return "refused: " + std::to_string(int(kernel.error().code)); // the message has line numbers
+  kernel->sidecar.compileMs = 0;
+  return sha256Hex(kernel->stages[Stage::Tile] + toJson(kernel->sidecar) +
+                   kernel->stages[Stage::Hsaco]);
 }
 
 cache::Key keyOf(const spec::Model &model, const Wish &wish) {

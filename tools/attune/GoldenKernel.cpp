@@ -1,4 +1,4 @@
-// Compiles a spec once per stage, hashes what comes out and keeps the text.
+// Compiles a spec, hashes its stages and keeps their text.
 #include "tools/attune/GoldenKernel.h"
 #include "runtime/abi/Digest.h"
 
@@ -33,27 +33,28 @@ Fields resourceFields(const Resources &r) {
 
 Result<Described> describeKernel(Compiler &compiler, const spec::Model &model,
                                  const CompileOptions &options) {
-  auto image = compiler.compile(model, options);
-  if (!image)
-    return image.error();
+  std::set<Stage> stages;
+  for (const HashedStage &hashed : hashedStages)
+    stages.insert(hashed.stage);
+  auto kernel = compiler.compileStages(model, stages, options);
+  if (!kernel)
+    return kernel.error();
   Described described;
   Golden &golden = described.golden;
-  golden.origin = {{"arch", image->sidecar.arch},
-                   {"llvm", image->sidecar.llvmVersion},
-                   {"plan", image->sidecar.plan}};
+  golden.origin = {{"arch", kernel->sidecar.arch},
+                   {"llvm", kernel->sidecar.llvmVersion},
+                   {"plan", kernel->sidecar.plan}};
   golden.stages.emplace_back("spec", model.digest); // the hash of its canonical text
   described.texts.emplace_back("spec", model.canonical);
   for (auto [name, stage, kept] : hashedStages) {
-    auto text = compiler.emit(model, stage, options);
-    if (!text)
-      return text.error();
-    golden.stages.emplace_back(name, sha256Hex(*text));
+    std::string &text = kernel->stages[stage];
+    golden.stages.emplace_back(name, sha256Hex(text));
     if (stage == Stage::Isa)
-      golden.classes = instructionClasses(*text);
+      golden.classes = instructionClasses(text);
     if (kept)
-      described.texts.emplace_back(name, std::move(*text));
+      described.texts.emplace_back(name, std::move(text));
   }
-  golden.resources = resourceFields(image->sidecar.kernel.resources);
+  golden.resources = resourceFields(kernel->sidecar.kernel.resources);
   return described;
 }
 

@@ -5,7 +5,9 @@
 #include "runtime/abi/KernelImage.h"
 #include "runtime/abi/Listing.h"
 #include "runtime/abi/Result.h"
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,9 +30,18 @@ struct Explanation {
   bool refused = false; ///< no kernel is made of the spec; the text's end says why
 };
 
-/// Where `emit` stops and prints.
+/// What a kernel is on its way, in order: text, but for Object and Hsaco, which are bytes.
 enum class Stage { Attn, Tile, Rocdl, Llvm, Isa, Object, Hsaco };
 
+struct StagedKernel {
+  Sidecar sidecar;                     ///< of the kernel that the stages lead to
+  std::map<Stage, std::string> stages; ///< those that were asked for
+};
+
+/// Some of what is decided about a kernel follows from its code (docs/adr/017), so every call goes
+/// the whole way and shows stages of the kernel that compile() returns. Nearly all of the time is
+/// LLVM's backend: who wants several stages asks for them together.
+///
 /// Holds one MLIR context. Thread-compatible: one thread at a time per Compiler.
 class Compiler {
 public:
@@ -46,7 +57,12 @@ public:
   /// The same from an attn.kernel in MLIR text.
   Result<KernelImage> compileMlir(std::string_view attnText, const CompileOptions & = {});
 
-  /// The text (or, for Object and Hsaco, the bytes) of one stage; goes the same way as compile.
+  /// Stages of one walk, Hsaco being the code object. The backend runs once; twice if Isa is asked
+  /// for and one of Object and Hsaco too.
+  Result<StagedKernel> compileStages(const spec::Model &, const std::set<Stage> &,
+                                     const CompileOptions & = {});
+
+  /// One stage. Attn is shown of what no kernel can be made of, too.
   Result<std::string> emit(const spec::Model &, Stage, const CompileOptions & = {});
   Result<std::string> emitMlir(std::string_view attnText, Stage, const CompileOptions & = {});
 

@@ -16,6 +16,7 @@
 #include "compiler/lower/AttnToTile/PrefillSchedule.h"
 #include "compiler/lower/AttnToTile/KvRange.h"
 #include "compiler/lower/AttnToTile/SoftmaxCore.h"
+#include "compiler/lower/AttnToTile/TileScores.h"
 #include "compiler/lower/AttnToTile/TileShapes.h"
 #include "mlir/IR/Matchers.h"
 #include <numbers>
@@ -37,25 +38,10 @@ struct Carried {
 /// scheduler, which saves registers, a read is waited for as soon as it is issued.
 constexpr int64_t kReadAhead = 2;
 
-/// Vector registers of a SIMD lane, and those left for operands in flight, addresses and
-/// temporaries.
-constexpr int64_t kVectorRegisters = 512, kWorkingRegisters = 64;
-
 /// The operand of a wait that leaves the last `count` memory operations in flight, or as many as
 /// the counter tells apart: its greatest value, 63, waits for nothing.
 IntegerAttr leaving(const TileBuilder &t, int64_t count) {
   return t.b.getI64IntegerAttr(std::min<int64_t>(count, 62));
-}
-
-/// A captured tensor's elements for a tile (or one per query), in registers before they are needed.
-struct EarlyRead {
-  attn::ReadOp read;
-  Value frag; ///< a bool is held as i32
-};
-
-tile::FragType withElement(tile::FragType shape, Type element) {
-  return tile::FragType::get(element.getContext(), shape.getRows(), shape.getCols(), element,
-                             shape.getLayoutText());
 }
 
 /// A DMA to be issued, or a part of one.
@@ -70,13 +56,10 @@ struct Fetch {
 
 class PrefillSchedule {
 public:
-  PrefillSchedule(const TileBuilder &t, KernelFrame &f, attn::KernelOp op,
-                  const schedule::Plan &plan, const TileShapes &shapes, const RegionInliner &score,
-                  const RegionInliner &mask)
-      : f_(f), plan_(plan), shapes_(shapes), score_(score), mask_(mask), lse_(op.problem().lse),
-        scale_(op.getScale().convertToDouble()), rawScale_(score.empty() && scale_ > 0),
-        softmax_(shapes.frags, (rawScale_ ? scale_ : 1.0) * std::numbers::log2e, !score.empty()),
-        bounds_(analysis::analyzeMask(op)), range_(emitKvRange(t, f, bounds_, mask, plan)) {}
+  PrefillSchedule(KernelFrame &f, LseKind lse, const schedule::Plan &plan, const TileShapes &shapes,
+                  const KvRange &range, TileScores &scores)
+      : f_(f), lse_(lse), plan_(plan), shapes_(shapes), range_(range), scores_(scores),
+        softmax_(shapes.frags, scores.scaleLeft() * std::numbers::log2e, scores.ofFunction()) {}
 
   void emit(const TileBuilder &t);
 
@@ -98,27 +81,6 @@ private:
   Carried emitTile(const TileBuilder &t, const Span &span, Value tileIndex,
                    const Carried &carried) const;
   Value emitScores(const TileBuilder &t, Value buffer, ArrayRef<Fetch>) const;
-  /// `scores` after the score function, the mask, or one after the other.
-  Value applyRegions(const TileBuilder &t, Value scores, Value tileIndex, bool score, bool mask,
-                     ArrayRef<EarlyRead> elementReads) const;
-  /// First and last key that a query sees, of each part of a mask in closed form, as rows of the
-  /// tile; a first key that is 0 is left out.
-  SmallVector<Value> visibleRows(const TileBuilder &t, Value tileIndex) const;
-  /// Whether an element's row is within one of those pairs.
-  Value isVisible(const TileBuilder &t, Value row, ValueRange limits) const;
-  /// The mask's own arithmetic.
-  Value maskAt(const TileBuilder &t, const RegionInliner::Element &element,
-               const RegionInliner::ValueMap &given) const;
-  /// The same for a tile that is masked, if `masked` is null or holds.
-  Value finishScores(const TileBuilder &t, Value scores, Value tileIndex, Value masked,
-                     ArrayRef<EarlyRead> elementReads) const;
-  RegionInliner::Element elementAt(const TileBuilder &t, Value tileIndex, Value row,
-                                   Value col) const;
-  EarlyRead issueRead(const TileBuilder &t, const RegionInliner &region, attn::ReadOp read,
-                      tile::FragType shape, Value tileIndex) const;
-  /// Reads of this tile's elements, before its DMA; as many as registers allow, the others are
-  /// issued where they are used.
-  SmallVector<EarlyRead> issueElementReads(const TileBuilder &t, Value tileIndex) const;
   Value readValues(const TileBuilder &t, Value buffer, int64_t key) const;
   /// `seen`, if given, are the keys whose values may be used; `values`: those of the first step, if
   /// they have been read.
@@ -127,18 +89,14 @@ private:
   void emitEpilogue(const TileBuilder &t, const SoftmaxState &state) const;
 
   KernelFrame &f_;
+  const LseKind lse_;
   const schedule::Plan &plan_;
   const TileShapes &shapes_;
-  const RegionInliner &score_, &mask_;
-  LseKind lse_;
-  double scale_;
-  bool rawScale_; ///< the scale is folded into the exponent
+  const KvRange &range_;
+  TileScores &scores_;
   SoftmaxCore softmax_;
-  analysis::MaskBounds bounds_;
-  KvRange range_;
   Value kLds_, vLds_, outView_, lseView_;
   SmallVector<Value> q_; // one fragment per step of 16 head_dim columns
-  SmallVector<EarlyRead> queryReads_;
   int64_t kDmas_ = 0, vDmas_ = 0;
 };
 
@@ -215,137 +173,6 @@ Value PrefillSchedule::emitScores(const TileBuilder &t, Value buffer,
   return scores;
 }
 
-RegionInliner::Element PrefillSchedule::elementAt(const TileBuilder &t, Value tileIndex, Value row,
-                                                  Value col) const {
-  Value qi = t.add(t.add(f_.blockRow, f_.waveRow), col);
-  // A wave's rows past the sequence's end see what its last row sees: a key that only they would
-  // see counts as unseen.
-  if (range_.hasUnseenKeys)
-    qi = t.minS(qi, t.sub(f_.qLen, t.i32(1)));
-  Value k = tileIndex ? t.add(t.mul(tileIndex, t.i32(range_.tileKeys)), row) : Value();
-  return {Value(), t.add(f_.ctx, qi), k, qi};
-}
-
-SmallVector<Value> PrefillSchedule::visibleRows(const TileBuilder &t, Value tileIndex) const {
-  tile::FragType stat = withElement(shapes_.frags.stat, t.b.getI32Type());
-  auto row = [&](const analysis::Bound &bound) {
-    return t.map(stat, {}, [&](const TileBuilder &u, ValueRange, Value, Value col) {
-      Value q = elementAt(u, Value(), Value(), col).q;
-      Value key = analysis::materialize(u.b, u.loc, bound, q, q, f_.kvLen,
-                                        [&](Value v) { return mask_.uniform(v); });
-      return u.sub(key, u.mul(tileIndex, u.i32(range_.tileKeys)));
-    });
-  };
-  SmallVector<Value> rows;
-  for (const auto &[lo, hi] : bounds_.row) {
-    if (!lo.isConst(0))
-      rows.push_back(row(lo));
-    rows.push_back(row(hi));
-  }
-  return rows;
-}
-
-Value PrefillSchedule::isVisible(const TileBuilder &t, Value row, ValueRange limits) const {
-  Value visible;
-  auto limit = limits.begin();
-  for (const auto &[lo, hi] : bounds_.row) {
-    Value first = lo.isConst(0) ? Value() : t.cmp(arith::CmpIPredicate::sge, row, *limit++);
-    Value here = t.cmp(arith::CmpIPredicate::sle, row, *limit++);
-    if (first)
-      here = arith::AndIOp::create(t.b, t.loc, first, here);
-    visible = visible ? arith::OrIOp::create(t.b, t.loc, visible, here).getResult() : here;
-  }
-  return visible;
-}
-
-Value PrefillSchedule::maskAt(const TileBuilder &t, const RegionInliner::Element &element,
-                              const RegionInliner::ValueMap &given) const {
-  Value exists = t.cmp(arith::CmpIPredicate::slt, element.k, f_.kvLen);
-  if (mask_.empty())
-    return exists;
-  return arith::AndIOp::create(t.b, t.loc, exists, mask_.inlineAt(t, element, given));
-}
-
-EarlyRead PrefillSchedule::issueRead(const TileBuilder &t, const RegionInliner &region,
-                                     attn::ReadOp read, tile::FragType shape,
-                                     Value tileIndex) const {
-  Type element = read.getType().isInteger(1) ? Type(t.b.getI32Type()) : read.getType();
-  tile::FragType type = withElement(shape, element);
-  Value frag =
-      t.map(type, {}, [&](const TileBuilder &u, ValueRange, Value row, Value col) -> Value {
-        Value v = region.readAt(u, read, elementAt(u, tileIndex, row, col));
-        return v.getType() == element ? v
-                                      : arith::ExtUIOp::create(u.b, u.loc, element, v).getResult();
-      });
-  return {read, frag};
-}
-
-SmallVector<EarlyRead> PrefillSchedule::issueElementReads(const TileBuilder &t,
-                                                          Value tileIndex) const {
-  // Registers that the tile needs anyway: Q, O, the scores, P, and room for operands and addresses.
-  const int64_t perRead = shapes_.frags.scores.registers();
-  int64_t room = kVectorRegisters / plan_.wavesPerEu - int64_t(q_.size()) * 4 -
-                 shapes_.frags.output.registers() - perRead - perRead / 2 - kWorkingRegisters;
-  SmallVector<EarlyRead> reads;
-  auto issue = [&](const RegionInliner &region) {
-    for (attn::ReadOp read : region.elementReads())
-      if ((room -= perRead) >= 0)
-        reads.push_back(issueRead(t, region, read, shapes_.frags.scores, tileIndex));
-  };
-  issue(score_);
-  issue(mask_);
-  if (!reads.empty())
-    tile::KeepOrderOp::create(t.b, t.loc, /*all=*/false);
-  return reads;
-}
-
-Value PrefillSchedule::applyRegions(const TileBuilder &t, Value scores, Value tileIndex, bool score,
-                                    bool mask, ArrayRef<EarlyRead> elementReads) const {
-  SmallVector<EarlyRead> reads(elementReads);
-  reads.append(queryReads_);
-  SmallVector<Value> inputs{scores};
-  for (const EarlyRead &r : reads)
-    inputs.push_back(r.frag);
-  if (mask)
-    inputs.append(visibleRows(t, tileIndex));
-  return t.map(
-      shapes_.frags.scores, inputs, [&](const TileBuilder &u, ValueRange e, Value row, Value col) {
-        RegionInliner::ValueMap given;
-        for (auto [r, v] : llvm::zip(reads, e.drop_front()))
-          given[r.read.getResult()] =
-              r.read.getType().isInteger(1) ? u.cmp(arith::CmpIPredicate::ne, v, u.i32(0)) : v;
-        RegionInliner::Element element = elementAt(u, tileIndex, row, col);
-        Value s = !score || rawScale_ ? e[0] : u.mulF(e[0], u.f32(scale_));
-        element.s = s;
-        if (score && !score_.empty())
-          s = score_.inlineAt(u, element, given);
-        if (!mask)
-          return s;
-        Value visible = bounds_.row.empty() ? maskAt(u, element, given)
-                                            : isVisible(u, row, e.drop_front(1 + reads.size()));
-        return u.select(visible, s, u.negInf());
-      });
-}
-
-Value PrefillSchedule::finishScores(const TileBuilder &t, Value scores, Value tileIndex,
-                                    Value masked, ArrayRef<EarlyRead> elementReads) const {
-  auto apply = [&](const TileBuilder &u, bool score, bool mask) {
-    return applyRegions(u, scores, tileIndex, score, mask, elementReads);
-  };
-  if (!masked)
-    return apply(t, /*score=*/true, /*mask=*/true);
-  // A mask that has to be evaluated wants the registers that the score function frees, element by
-  // element.
-  const bool together = bounds_.row.empty();
-  if (!rawScale_ && !together)
-    scores = apply(t, /*score=*/true, /*mask=*/false);
-  return t.choose(
-      masked, [&](auto &u) { return apply(u, /*score=*/together, /*mask=*/true); },
-      [&](auto &u) {
-        return together && !rawScale_ ? apply(u, /*score=*/true, /*mask=*/false) : scores;
-      });
-}
-
 Value PrefillSchedule::readValues(const TileBuilder &t, Value buffer, int64_t key) const {
   return tile::ReadTrOp::create(t.b, t.loc, shapes_.value, vLds_, buffer, key, 0);
 }
@@ -370,7 +197,7 @@ Carried PrefillSchedule::emitTile(const TileBuilder &t, const Span &span, Value 
   Value other = arith::XOrIOp::create(t.b, t.loc, cur, t.i32(1));
   tile::WaitOp::create(t.b, t.loc, leaving(t, vDmas_), /*lds=*/true);
   tile::BarrierOp::create(t.b, t.loc);
-  SmallVector<EarlyRead> reads = issueElementReads(t, tileIndex);
+  SmallVector<EarlyRead> reads = scores_.issueElementReads(t, tileIndex);
   Value next = range_.next(t, span, tileIndex);
   Value masked = range_.hasFree ? range_.isMasked(t, span, tileIndex) : Value();
   Value scores = emitScores(t, cur, fetches(t, next, other));
@@ -378,7 +205,7 @@ Carried PrefillSchedule::emitTile(const TileBuilder &t, const Span &span, Value 
   tile::BarrierOp::create(t.b, t.loc);
   // On their way while softmax works; two ways to use them would keep too many registers alive.
   Value values = masked && range_.hasUnseenKeys ? Value() : readValues(t, cur, 0);
-  scores = finishScores(t, scores, tileIndex, masked, reads);
+  scores = scores_.finish(t, scores, tileIndex, masked, reads);
   SoftmaxState out = softmax_.raised(t, in, scores);
   Value weights;
   std::tie(out.l, weights) = softmax_.weights(t, out, scores);
@@ -442,9 +269,7 @@ void PrefillSchedule::emit(const TileBuilder &t) {
   Value buffer = t.i32(0);
   Value q =
       tile::LoadOp::create(t.b, t.loc, shapes_.queryLoaded, blockView(t, f_.q), f_.waveRow, 0);
-  for (const RegionInliner *region : {&score_, &mask_})
-    for (attn::ReadOp read : region->queryReads())
-      queryReads_.push_back(issueRead(t, *region, read, shapes_.frags.stat, Value()));
+  scores_.issueQueryReads(t);
   // Made here, a result's view keeps a descriptor alive through the loop; made later, its arguments
   // and the lengths.
   outView_ = blockView(t, f_.out);
@@ -470,7 +295,10 @@ void emitPrefill(const TileBuilder &t, KernelFrame &frame, attn::KernelOp op,
   t.b.setInsertionPointToStart(&guarded.getThenRegion().front());
   emitRowSources(t, frame, op);
   RegionInliner score(t, frame, op, op.getScore()), mask(t, frame, op, op.getMask());
-  PrefillSchedule(t, frame, op, plan, shapes, score, mask).emit(t);
+  const analysis::MaskBounds bounds = analysis::analyzeMask(op);
+  const KvRange range = emitKvRange(t, frame, bounds, mask, plan);
+  TileScores scores(frame, op, plan, shapes, range, bounds, score, mask);
+  PrefillSchedule(frame, op.problem().lse, plan, shapes, range, scores).emit(t);
 }
 
 } // namespace attune
