@@ -169,8 +169,11 @@ void InstDecoder::smem() {
   if (!needWords(2) || !lookUp(Format::SMEM, bits(w0_, 18, 8)))
     return;
   w1_ = words_[1];
-  i.dst = sgpr(bits(w0_, 6, 7), dstLetter(0));
+  bool glc = bits(w0_, 16, 1);
+  if (!(op_->flags & Atomic) || glc)
+    i.dst = sgpr(bits(w0_, 6, 7), dstLetter(0));
   i.src[0] = sgpr(2 * bits(w0_, 0, 6), srcLetter(0));
+  i.src[3] = sgpr(bits(w0_, 6, 7), srcLetter(1));
   if (src_.empty())
     return;
   bool immediate = bits(w0_, 17, 1), soffset = bits(w0_, 14, 1);
@@ -179,7 +182,7 @@ void InstDecoder::smem() {
     i.src[1] = sgpr(bits(w1_, 25, 7), 'w');
   else if (!immediate)
     i.src[1] = sgpr(bits(w1_, 0, 7), 'w');
-  i.memBytes = uint8_t(4 * i.dst.dwords);
+  i.memBytes = uint8_t(4 * dwordsOf(dstLetter(0) ? dstLetter(0) : srcLetter(1)));
 }
 
 void InstDecoder::vop12c() {

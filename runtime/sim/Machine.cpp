@@ -33,8 +33,8 @@ private:
   uint32_t csr_;
 };
 
-/// Counts instructions by runs between jumps: a run adds 1 where it begins and takes 1 away where it
-/// ends, and the sum of all up to an instruction is how often that was executed.
+/// Counts instructions by runs between jumps: a run adds 1 where it begins and takes 1 away where
+/// it ends, and the sum of all up to an instruction is how often that was executed.
 class StraightRun {
 public:
   StraightRun(std::vector<int64_t> &runs, uint32_t ip) : runs_(runs), from_(ip), ip_(ip) {}
@@ -42,6 +42,12 @@ public:
   StraightRun(const StraightRun &) = delete;
   /// Index of the next instruction if the one at hand does not jump.
   uint32_t step() { return ++ip_; }
+  /// The instruction at hand is not executed.
+  void leaveOut() {
+    --ip_;
+    count();
+    from_ = ++ip_;
+  }
   void goOnAt(uint32_t ip) {
     if (ip == ip_) [[likely]]
       return;
@@ -78,6 +84,7 @@ private:
   uint32_t setUserSgprs(Wave &w);
   Wave *choose(uint32_t &turn);
   template <bool Watched> void runTurn(Wave &w, uint64_t turn);
+  template <bool Watched, bool Plain> void step(Wave &w, const Inst &i, StraightRun &);
   void runIndexed(Wave &w, const Inst &i);
   std::string report(const Wave &w) const;
 
@@ -144,7 +151,7 @@ void WorkgroupRunner::startWave(Wave &w, uint32_t n) {
   std::fill(std::begin(w.s), std::end(w.s), kPoison);
   w.scc = false;
   w.mode = d_.kernel->mode;
-  w.gprIndex = 0;
+  w.vectorMode = 0;
   w.accumOffset = d_.kernel->accumOffset;
   w.state = WaveState::Running;
   w.id = n;
@@ -225,24 +232,47 @@ Wave *WorkgroupRunner::choose(uint32_t &turn) {
 
 /// s_set_gpr_idx: a copy of the instruction whose VGPR numbers have M0's index added.
 void WorkgroupRunner::runIndexed(Wave &w, const Inst &i) {
+  const Format format = kOpcodes[i.opcode].format;
+  if (format < Format::VOP1 || format > Format::VOP3P) {
+    i.run(w, i); // an access keeps its instruction until it completes
+    return;
+  }
   Inst indexed = i;
   uint32_t add = w.s[reg::kM0] & 0xff;
   auto move = [&](Operand &o, uint32_t enable) {
-    if (!(w.gprIndex & enable) || o.kind != OperandKind::Vgpr)
+    if (!(w.vectorMode & enable) || o.kind != OperandKind::Vgpr)
       return;
     if (o.index + add + o.dwords > 512)
       w.fault(fmt::format("indexed register v{} is outside the register file", o.index + add));
     else
       o.index = uint16_t(o.index + add);
   };
-  Format format = kOpcodes[i.opcode].format;
-  if (format >= Format::VOP1 && format <= Format::VOP3P) {
-    for (int n = 0; n < 3; ++n)
-      move(indexed.src[n], 1u << n);
-    move(indexed.dst, 8);
-  }
+  for (int n = 0; n < 3; ++n)
+    move(indexed.src[n], 1u << n);
+  move(indexed.dst, 8);
   if (w.state == WaveState::Running)
     indexed.run(w, indexed);
+}
+
+/// One instruction. `Plain`: the wave's vector mode is 0, as it nearly always is.
+template <bool Watched, bool Plain>
+inline __attribute__((always_inline)) void WorkgroupRunner::step(Wave &w, const Inst &i,
+                                                                 StraightRun &straight) {
+  if constexpr (Watched) {
+    observer_->before(w, i);
+    if (w.state == WaveState::Faulted)
+      return;
+  }
+  ++w.executed;
+  if (group_.delayed) [[unlikely]]
+    w.completeDue(i);
+  if constexpr (Plain)
+    i.run(w, i);
+  else
+    runIndexed(w, i);
+  straight.goOnAt(w.ip);
+  if constexpr (Watched)
+    observer_->after(w, i);
 }
 
 template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
@@ -258,21 +288,12 @@ template <bool Watched> void WorkgroupRunner::runTurn(Wave &w, uint64_t turn) {
     __builtin_prefetch(&i + kFetchAhead);
     w.ip = straight.step();
     w.current = &i;
-    if constexpr (Watched) {
-      observer_->before(w, i);
-      if (w.state == WaveState::Faulted)
-        return;
-    }
-    ++w.executed;
-    if (group_.delayed) [[unlikely]]
-      w.completeDue(i);
-    if (w.gprIndex) [[unlikely]]
-      runIndexed(w, i);
+    if (!w.vectorMode) [[likely]]
+      step<Watched, true>(w, i, straight);
+    else if ((w.vectorMode & Wave::kSkipped) && kOpcodes[i.opcode].format >= Format::VOP1)
+      straight.leaveOut(); // no observer sees it
     else
-      i.run(w, i);
-    straight.goOnAt(w.ip);
-    if constexpr (Watched)
-      observer_->after(w, i);
+      step<Watched, false>(w, i, straight);
   }
   if (w.state == WaveState::Running && w.executed >= budget_)
     w.fault(fmt::format("the wave has executed {} instructions, its budget: an endless loop?",

@@ -27,6 +27,7 @@ void setBits(uint64_t *words, uint64_t first, uint64_t count) {
 Memory::~Memory() {
   for (const Mapping &m : mappings_)
     release(m);
+  leaveQuarantine(0, ~uint64_t(0));
 }
 
 void Memory::release(const Mapping &m) {
@@ -93,6 +94,8 @@ Result<uint64_t> Memory::map(uint64_t bytes, const std::string &name, std::optio
   Mapping m;
   uint64_t body = roundUp(bytes, kPage);
   m.mapBytes = body + 2 * kGuard;
+  if (at)
+    leaveQuarantine(*at - kGuard, *at - kGuard + m.mapBytes);
   void *p =
       mmap(at ? host(*at - kGuard) : nullptr, m.mapBytes, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0), -1, 0);
@@ -130,8 +133,27 @@ void Memory::free(uint64_t address) {
                          [&](const Mapping &m) { return m.region.base == address; });
   if (at == mappings_.end())
     return;
-  release(*at);
+  Mapping &m = *at;
+  defineAll(m); // gives up its bits
+  // A fresh mapping in place of the old one: no pages, no access.
+  mmap(host(m.mapBase), m.mapBytes, PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (quarantine_.size() == kQuarantined) {
+    release(quarantine_.front());
+    quarantine_.pop_front();
+  }
+  quarantine_.push_back(std::move(m));
   mappings_.erase(at);
+}
+
+/// Gives the host back what overlaps [first, last).
+void Memory::leaveQuarantine(uint64_t first, uint64_t last) {
+  std::erase_if(quarantine_, [&](const Mapping &m) {
+    bool leaves = m.mapBase < last && first < m.mapBase + m.mapBytes;
+    if (leaves)
+      release(m);
+    return leaves;
+  });
 }
 
 Result<void> Memory::copyIn(uint64_t to, const void *from, uint64_t bytes) {
@@ -171,6 +193,10 @@ const Memory::Mapping *Memory::nearest(uint64_t address) const {
 }
 
 std::string Memory::describe(uint64_t address) const {
+  for (auto m = quarantine_.rbegin(); m != quarantine_.rend(); ++m)
+    if (const Region &r = m->region; r.contains(address, 1))
+      return fmt::format("{:#x} is at byte {} of {} [{:#x}, {} bytes], which was freed", address,
+                         address - r.base, r.name, r.base, r.bytes);
   const Mapping *m = nearest(address);
   if (!m)
     return fmt::format("{:#x} lies in no buffer (none is allocated)", address);

@@ -17,6 +17,7 @@
 #pragma once
 #include "runtime/abi/Result.h"
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,7 +51,11 @@ public:
   /// The same at a given address, a multiple of kPage; refused with the nearest free address where
   /// something lies within the buffer or its guard gaps.
   Result<uint64_t> allocAt(uint64_t address, uint64_t bytes, const std::string &name = "");
+  /// Its pages go back to the host. Its addresses stay out of use until kQuarantined others have
+  /// been freed (or somebody asks for them with allocAt), so that an access through an old pointer
+  /// is an error and not one to whatever came next.
   void free(uint64_t address);
+  static constexpr size_t kQuarantined = 64;
   /// Fills every later allocation with this byte, to make reads of uninitialised memory visible;
   /// -1: off.
   void setPoison(int byte) { poison_ = byte; }
@@ -80,7 +85,9 @@ private:
   const Mapping *nearest(uint64_t address) const;
   static void release(const Mapping &);
   Result<uint64_t> map(uint64_t bytes, const std::string &name, std::optional<uint64_t> at);
-  std::vector<Mapping> mappings_; ///< sorted by region.base
+  void leaveQuarantine(uint64_t first, uint64_t last);
+  std::vector<Mapping> mappings_;  ///< sorted by region.base
+  std::deque<Mapping> quarantine_; ///< freed, the oldest first
   int poison_ = -1;
   uint64_t counter_ = 0;
 };

@@ -70,10 +70,15 @@ inline void storeLane(const Access &a, int lane, uint8_t *to, int firstRow = 0) 
   std::memcpy(to, words, i.memBytes);
 }
 
-/// Copies the registers of `o` into the access, from row `firstRow` on.
+/// Copies the registers of `o` into the access, from row `firstRow` on; scalar ones are lane 0's.
 inline void captureData(Wave &w, Access &a, const Operand &o, int firstRow = 0) {
   if (o.kind == OperandKind::None)
     return;
+  if (o.kind == OperandKind::Sgpr) {
+    for (int k = 0; k < o.dwords; ++k)
+      a.data[firstRow + k][0] = w.s[o.index + k];
+    return;
+  }
   for (int k = 0; k < o.dwords; ++k)
     std::memcpy(a.data[firstRow + k], w.row(o, k), sizeof(LaneRow));
 }

@@ -262,6 +262,7 @@ void setHostFloatMode(uint32_t mode) {
 
 void setMode(Wave &w, uint32_t mode) {
   w.mode = mode;
+  w.vectorMode = (w.vectorMode & ~Wave::kSkipped) | (mode & kModeVskip ? Wave::kSkipped : 0);
   setHostFloatMode(mode);
 }
 

@@ -45,6 +45,8 @@ void commitHalf(Wave &, const Inst &, const uint32_t *value, uint64_t mask);
 /// The host's floating-point environment (MXCSR) follows MODE's f32 rounding and denormal bits, so
 /// that the lane loops are plain arithmetic. Handlers of other widths set their own.
 void setHostFloatMode(uint32_t mode);
+/// Bit of MODE under which vector instructions are not executed (no VALU, memory or LDS).
+inline constexpr uint32_t kModeVskip = 1u << 28;
 /// Writes MODE and follows it.
 void setMode(Wave &, uint32_t mode);
 

@@ -1,6 +1,6 @@
-// Atomics on LDS and memory. Lanes act in ascending order; on memory each lane's update is atomic
-// towards other host threads too, so integer results do not depend on how workgroups are spread
-// over threads.
+// Atomics on LDS and memory. A scalar atomic is one of lane 0 whose registers are scalar. Lanes act
+// in ascending order; on memory each lane's update is atomic towards other host threads too, so
+// integer results do not depend on how workgroups are spread over threads.
 //
 // One function per operation, (old, operand) -> new; compare-and-swap has the value to write in the
 // low half of its data registers and the value to compare with in the high half (DS: in the other
@@ -27,6 +27,10 @@ template <class T> T dataOf(const Access &a, int row, int l) {
 template <class T> void writeOld(Wave &w, const Inst &i, int l, T old) {
   if (i.dst.kind == OperandKind::None)
     return;
+  if (i.dst.kind == OperandKind::Sgpr) {
+    std::memcpy(&w.s[i.dst.index], &old, sizeof(T));
+    return;
+  }
   w.row(i.dst)[l] = U(old);
   if constexpr (sizeof(T) == 8)
     w.row(i.dst, 1)[l] = U(old >> 32);
@@ -109,6 +113,14 @@ void memoryAtomic(Wave &w, const Inst &i, Addresses addresses, Counter counter) 
   captureData(w, a, i.src[3]);
   w.issue(a, counter);
 }
+template <class T, class Fn> void scalarAtomic(Wave &w, const Inst &i, Addresses addresses) {
+  Access a;
+  prepare(w, a, i, completeMemory<T, Fn>);
+  a.exec = 1;
+  addresses(w, a);
+  captureData(w, a, i.src[3]);
+  w.issue(a, Counter::Lgkm);
+}
 template <class T, class Fn> void ldsAtomic(Wave &w, const Inst &i) {
   Access a;
   prepare(w, a, i, completeLds<T, Fn>);
@@ -188,9 +200,18 @@ SIM_UPDATE_FLOAT(PkAddBf16,
   void flatAtomic##Suffix(Wave &w, const Inst &i) {                                                \
     memoryAtomic<T, Update<T>>(w, i, flatAddress, Counter::Both);                                  \
   }
+#define SIM_SCALAR_ATOMIC(Suffix, T, Update)                                                       \
+  void sAtomic##Suffix(Wave &w, const Inst &i) {                                                   \
+    scalarAtomic<T, Update<T>>(w, i, scalarAddress);                                               \
+  }                                                                                                \
+  void sBufferAtomic##Suffix(Wave &w, const Inst &i) {                                             \
+    scalarAtomic<T, Update<T>>(w, i, scalarBufferAddress);                                         \
+  }
 #define SIM_MEMORY_ATOMIC_INT(Name)                                                                \
   SIM_MEMORY_ATOMIC(Name, U, Name)                                                                 \
-  SIM_MEMORY_ATOMIC(Name##X2, Q, Name)
+  SIM_MEMORY_ATOMIC(Name##X2, Q, Name)                                                             \
+  SIM_SCALAR_ATOMIC(Name, U, Name)                                                                 \
+  SIM_SCALAR_ATOMIC(Name##X2, Q, Name)
 SIM_MEMORY_ATOMIC_INT(Swap)
 SIM_MEMORY_ATOMIC_INT(Cmpswap)
 SIM_MEMORY_ATOMIC_INT(Add)
@@ -211,6 +232,7 @@ SIM_MEMORY_ATOMIC(AddF64, Q, AddF64)
 SIM_MEMORY_ATOMIC(MinF64, Q, MinF64)
 SIM_MEMORY_ATOMIC(MaxF64, Q, MaxF64)
 #undef SIM_MEMORY_ATOMIC_INT
+#undef SIM_SCALAR_ATOMIC
 #undef SIM_MEMORY_ATOMIC
 
 #define SIM_DS_ATOMIC(name, T, Update)                                                             \

@@ -125,19 +125,30 @@ void sGetregB32(Wave &w, const Inst &i) {
 void sSetregB32(Wave &w, const Inst &i) {
   setHwReg(w, HwField(i.literal), scalar32(w, i, i.src[0]));
 }
+/// MODE.VSKIP = bit src1 of src0.
+void sSetvskip(Wave &w, const Inst &i) {
+  uint32_t skip = scalar32(w, i, i.src[0]) >> (scalar32(w, i, i.src[1]) & 31) & 1;
+  setMode(w, (w.mode & ~kModeVskip) | (skip ? kModeVskip : 0));
+}
 void sSetregImm32B32(Wave &w, const Inst &i) { setHwReg(w, HwField(i.literal), i.ext); }
 
-// Indexed VGPR access. M0 holds the index in [7:0] and the enables in [15:12]; Wave::gprIndex is 16
-// + enables while on.
+// Indexed VGPR access. M0 holds the index in [7:0] and the enables in [15:12], which
+// Wave::vectorMode has too.
+namespace {
+void setIndexing(Wave &w, uint32_t indexing) {
+  w.vectorMode = (w.vectorMode & Wave::kSkipped) | indexing;
+}
+} // namespace
+
 void sSetGprIdxOn(Wave &w, const Inst &i) {
   uint32_t enables = i.literal & 15;
   w.s[reg::kM0] = (w.s[reg::kM0] & 0xffff0f00) | (scalar32(w, i, i.src[0]) & 0xff) | enables << 12;
-  w.gprIndex = 16 | enables;
+  setIndexing(w, Wave::kIndexed | enables);
 }
-void sSetGprIdxOff(Wave &w, const Inst &) { w.gprIndex = 0; }
+void sSetGprIdxOff(Wave &w, const Inst &) { setIndexing(w, 0); }
 void sSetGprIdxMode(Wave &w, const Inst &i) {
   w.s[reg::kM0] = (w.s[reg::kM0] & 0xffff0fff) | (i.literal & 15) << 12;
-  w.gprIndex = 16 | (i.literal & 15);
+  setIndexing(w, Wave::kIndexed | (i.literal & 15));
 }
 void sSetGprIdxIdx(Wave &w, const Inst &i) {
   w.s[reg::kM0] = (w.s[reg::kM0] & ~0xffu) | (scalar32(w, i, i.src[0]) & 0xff);

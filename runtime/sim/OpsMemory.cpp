@@ -161,13 +161,20 @@ uint64_t scalarOffset(const Wave &w, const Inst &i) {
   return i.src[1].kind == OperandKind::None ? offset : offset + scalar32(w, i, i.src[1]);
 }
 
-void issueScalarLoad(Wave &w, const Inst &i, uint64_t address, uint8_t bytes) {
+void completeScalarStore(Wave &w, const Access &a) {
+  uint8_t bytes[16];
+  storeLane(a, 0, bytes);
+  if (uint8_t *to = a.bytes[0] ? w.memory(a.address[0], a.bytes[0], -1) : nullptr)
+    std::memcpy(to, bytes, a.bytes[0]);
+}
+
+void issueScalar(Wave &w, const Inst &i, Addresses addresses, Access::Complete complete) {
   Access a;
   a.inst = &i;
-  a.complete = completeScalarLoad;
+  a.complete = complete;
   a.exec = 1;
-  a.address[0] = address;
-  a.bytes[0] = bytes;
+  addresses(w, a);
+  captureData(w, a, i.src[3]);
   w.issue(a, Counter::Lgkm);
 }
 
@@ -252,17 +259,30 @@ void scratchStore(Wave &w, const Inst &i) { issueStore(w, i, scratchAddress, Cou
 void flatLoad(Wave &w, const Inst &i) { issueLoad(w, i, flatAddress, Counter::Both); }
 void flatStore(Wave &w, const Inst &i) { issueStore(w, i, flatAddress, Counter::Both); }
 
-void sLoad(Wave &w, const Inst &i) {
-  uint64_t address = (w.pair(i.src[0].index) + scalarOffset(w, i)) & ~uint64_t(3);
-  issueScalarLoad(w, i, address, i.memBytes);
+bool scalarAddress(Wave &w, Access &a) {
+  const Inst &i = *a.inst;
+  a.address[0] = (w.pair(i.src[0].index) + scalarOffset(w, i)) & ~uint64_t(3);
+  a.bytes[0] = i.memBytes;
+  return true;
 }
-/// Dwords at or past num_records read 0.
-void sBufferLoad(Wave &w, const Inst &i) {
+/// Dwords at or past num_records read 0 and are not written.
+bool scalarBufferAddress(Wave &w, Access &a) {
+  const Inst &i = *a.inst;
   BufferDescriptor d = decodeBuffer(&w.s[i.src[0].index]);
   uint64_t offset = scalarOffset(w, i) & ~uint64_t(3);
   uint64_t limit = uint64_t(d.numRecords) * (d.stride ? d.stride : 1);
   uint64_t left = offset < limit ? (limit - offset) / 4 * 4 : 0;
-  issueScalarLoad(w, i, d.base + offset, uint8_t(std::min<uint64_t>(left, i.memBytes)));
+  a.address[0] = d.base + offset;
+  a.bytes[0] = uint8_t(std::min<uint64_t>(left, i.memBytes));
+  return true;
+}
+void sLoad(Wave &w, const Inst &i) { issueScalar(w, i, scalarAddress, completeScalarLoad); }
+void sBufferLoad(Wave &w, const Inst &i) {
+  issueScalar(w, i, scalarBufferAddress, completeScalarLoad);
+}
+void sStore(Wave &w, const Inst &i) { issueScalar(w, i, scalarAddress, completeScalarStore); }
+void sBufferStore(Wave &w, const Inst &i) {
+  issueScalar(w, i, scalarBufferAddress, completeScalarStore);
 }
 
 } // namespace attune::sim

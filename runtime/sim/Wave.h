@@ -76,8 +76,11 @@ struct Wave {
   bool scc = false;
   uint32_t mode = 0; ///< MODE: [1:0] f32 round, [3:2] f16/f64 round, [5:4] f32 denorm, [7:6]
                      ///< f16/f64 denorm, 23 fp16 overflow
-  uint32_t gprIndex =
-      0;           ///< s_set_gpr_idx: mode bits 0..3 (src0, src1, src2, dst), index in M0[7:0]
+  /// What becomes of vector instructions; 0: they run as they are. Bits 0..3, while kIndexed is
+  /// set: s_set_gpr_idx adds M0[7:0] to the number of src0, src1, src2, dst. kSkipped: none is
+  /// executed.
+  uint32_t vectorMode = 0;
+  static constexpr uint32_t kIndexed = 16, kSkipped = 32;
   uint32_t ip = 0; ///< index of the next instruction
   uint32_t accumOffset = 0;
   WaveState state = WaveState::Running;

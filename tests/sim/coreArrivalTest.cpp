@@ -95,3 +95,19 @@ TEST_CASE("waves take turns of quantum instructions") {
   CHECK(result(Schedule::InTurn, 4) == Draws{0, 2, 1, 3});
   CHECK(result(Schedule::InTurn, 8) == Draws{0, 1, 2, 3});
 }
+
+TEST_CASE("loads issued between s_set_gpr_idx_on and _off arrive late as well") {
+  std::string text = std::string(kSetUp) +
+                     "  v_mov_b32_e32 v3, 5\n  s_mov_b32 s8, 0\n"
+                     "  s_set_gpr_idx_on s8, gpr_idx(DST)\n"
+                     "  global_load_dword v3, v1, s[4:5]\n  v_mov_b32_e32 v4, v3\n"
+                     "  s_set_gpr_idx_off\n" +
+                     nops(20) +
+                     "  s_waitcnt vmcnt(0)\n  v_add_u32_e32 v4, v4, v3\n"
+                     "  global_store_dword v1, v4, s[6:7]\n";
+  Fixture f(assemble(kernelText(text)));
+  uint64_t in = f.upload(std::vector<uint32_t>(64, 100));
+  uint64_t out = f.upload(std::vector<uint32_t>(64));
+  REQUIRE(f.launch("k", 1, 64, Args().add(in).add(out), {.arrival = Arrival::Latest}) == "");
+  CHECK(f.download<uint32_t>(out, 64)[3] == 105);
+}

@@ -31,6 +31,24 @@ TEST_CASE("an access outside every buffer names kernel, instruction, wave, lane,
   CHECK_THAT(message, Contains("global_load_dword") && Contains("at pc 0x14"));
 }
 
+TEST_CASE("freed memory is no memory, whatever was allocated since") {
+  Fixture f(assemble(kernelText(std::string(kLoadPointer) +
+                                "  v_mov_b32_e32 v1, 0\n  global_store_dword v1, v1, s[4:5]\n")));
+  Memory &memory = f.simulator.memory();
+  uint64_t old = *memory.alloc(4096, "old");
+  CHECK(f.launch("k", 1, 64, Args().add(old)) == "");
+  memory.free(old);
+  CHECK(*memory.alloc(4096, "new") != old);
+  std::string message = f.launch("k", 1, 64, Args().add(old));
+  CHECK_THAT(message, Contains("at byte 0 of old") && Contains("which was freed"));
+  REQUIRE(memory.allocAt(old, 4096, "again")); // who asks for these addresses gets them
+  CHECK(f.launch("k", 1, 64, Args().add(old)) == "");
+  memory.free(old);
+  for (size_t n = 0; n < 3 * Memory::kQuarantined; ++n)
+    memory.free(*memory.alloc(4096));
+  CHECK_THAT(f.launch("k", 1, 64, Args().add(old)), Contains("outside every buffer"));
+}
+
 TEST_CASE("inactive lanes may have any address") {
   CHECK(run(std::string(kLoadPointer) + "  v_mov_b32_e32 v1, 0x7fffffff\n"
                                         "  v_mov_b32_e32 v2, v1\n  v_mov_b32_e32 v3, v1\n"

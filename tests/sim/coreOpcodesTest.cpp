@@ -138,8 +138,12 @@ void scalarSamples(const OpcodeInfo &op, std::vector<Sample> &out) {
 
 void smemSample(const OpcodeInfo &op, std::vector<Sample> &out) {
   Builder b(op);
-  b.dst(true).sources(true);
-  if (!b.signature().src.empty())
+  const Signature &sig = b.signature();
+  if (sig.src.size() == 2) // a store or an atomic: data, base
+    b.reg(b.sample().src[3], sig.src[1], true, 3).reg(b.sample().src[0], sig.src[0], true, 1);
+  else
+    b.dst(true).sources(true);
+  if (!sig.src.empty())
     b.word("0x10");
   out.push_back(b.done());
 }

@@ -86,12 +86,16 @@ std::vector<std::pair<std::string, uint64_t>> byCount(const sim::RunStats &stats
   return rows;
 }
 
+/// The instructions used whose results may differ from hardware's.
+std::string approximateText(const sim::RunStats &s) {
+  return fmt::format("approx  {}\n", s.approximate.empty()
+                                         ? "none: every instruction used is exact"
+                                         : fmt::format("{}", fmt::join(s.approximate, " ")));
+}
+
 std::string statsText(const sim::RunStats &s) {
   std::string text = fmt::format("stats   {} wave instructions in {} workgroups, {} of them MFMA\n",
                                  s.waveInstructions, s.workgroups, s.mfmaInstructions);
-  text += fmt::format("approx  {}\n", s.approximate.empty()
-                                          ? "none: every instruction used is exact"
-                                          : fmt::format("{}", fmt::join(s.approximate, " ")));
   for (const auto &[mnemonic, count] : byCount(s))
     text += fmt::format("{:>12}  {}\n", count, mnemonic);
   return text;
@@ -175,6 +179,7 @@ std::string asText(const ExecReport &r, bool stats) {
     text += fmt::format("wrote   {}  {}\n", w.path, w.contents);
   if (!r.trace.empty())
     text += fmt::format("wrote   {}  trace for Perfetto\n", r.trace);
+  text += approximateText(r.run.stats);
   if (stats)
     text += statsText(r.run.stats);
   if (r.findings)
@@ -198,6 +203,7 @@ std::string asJson(const ExecReport &r, bool stats) {
                     {"dynamic_lds", r.file.dynamicLds},
                     {"kernarg_given", r.run.kernargGiven},
                     {"run_ms", r.run.runMs},
+                    {"approximate", r.run.stats.approximate},
                     {"notes", r.run.notes},
                     {"outputs", ordered_json::array()}};
   for (const exec::Written &w : r.run.outputs)
@@ -208,7 +214,6 @@ std::string asJson(const ExecReport &r, bool stats) {
     json["stats"] = {{"workgroups", r.run.stats.workgroups},
                      {"wave_instructions", r.run.stats.waveInstructions},
                      {"mfma_instructions", r.run.stats.mfmaInstructions},
-                     {"approximate", r.run.stats.approximate},
                      {"opcodes", r.run.stats.opcodeCounts}};
   if (r.findings)
     json["strict"] = findingsJson(*r.findings);

@@ -78,9 +78,7 @@ void Watch::issued(Wave &w, const Access &a, Counter counter) {
     return;
   }
   case Space::Scalar:
-    scalarUndefined(w, a);
-    findRuns(a, 1);
-    followMemory(w, a, f, 1, p);
+    scalarAccess(w, a, f, p);
     return;
   default:
     return;

@@ -305,7 +305,7 @@ void Watch::flowMemory(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
   for (unsigned n = 0; n < f.reads; ++n) {
     const Span &span = f.read[n];
     bool vector = span.first < kScalarCell;
-    if (vector && span.source != 0)
+    if (vector ? span.source != 0 : f.space == Space::Scalar && span.source == 3)
       continue; // data
     for (unsigned c = 0; c < span.count; ++c)
       if (uint64_t bits = s.undefined(span.first + c) & (vector ? lanes : kDword)) {

@@ -151,7 +151,7 @@ void Builder::scalarUnit() {
   if (carryIn)
     readScalar(kSccCell - int(kScalarCell), 1, Use::Scalar);
   bool sopp = op_.format == Format::SOPP, result = i_.dst.kind != OperandKind::None;
-  bool compares = op_.format == Format::SOPC || m_.starts_with("s_cmpk");
+  bool compares = (op_.format == Format::SOPC && m_ != "s_setvskip") || m_.starts_with("s_cmpk");
   if (!sopp && !index && (compares || (result && !std::ranges::binary_search(kKeepScc, m_))))
     writeScalar(kSccCell - int(kScalarCell), 1);
   if (m_ == "s_nop")
@@ -161,7 +161,7 @@ void Builder::scalarUnit() {
 
 void Builder::scalarFlow() {
   auto is = [&](std::string_view p) { return m_.starts_with(p); };
-  if (is("s_cbranch") || is("s_setpc") || is("s_swappc"))
+  if (is("s_cbranch") || is("s_setpc") || is("s_swappc") || is("s_setvskip"))
     f_.flow = Flow::Branch;
   else if (is("s_cselect"))
     f_.flow = Flow::ScalarPick;
@@ -308,7 +308,7 @@ void Builder::memory() {
   f_.atomic = lds ? !write && !exchange && !m_.starts_with("ds_read") && op_.signature != "="
                   : bool(op_.flags & Atomic);
   f_.store = lds ? write : i_.src[3].kind != OperandKind::None;
-  if (!lds && i_.src[3].dwords > 2) {
+  if (!lds && !scalar && i_.src[3].dwords > 2) {
     bool sgpr = op_.format == Format::MUBUF && i_.src[2].kind == OperandKind::Sgpr;
     f_.holder = sgpr ? Producer::WideStoreSgpr : Producer::WideStore;
     f_.heldSource = 3;

@@ -133,7 +133,7 @@ struct Facts {
 
 Facts factsOf(const Inst &, uint32_t accumOffset);
 /// The same under s_set_gpr_idx: M0's index is added to the VGPR numbers that `enabled` (Wave's
-/// gprIndex) names.
+/// vectorMode) names.
 Facts movedFacts(const Facts &, uint32_t enabled, uint32_t index);
 /// Does s_set_gpr_idx move this one's registers?
 bool canMove(const Inst &);

@@ -151,6 +151,28 @@ void Watch::loadUndefined(Wave &w, const Access &a, const Facts &f, uint64_t lan
     boards_[w.id].addUndefined(cellOf(i.dst) + k, loaded_[k]);
 }
 
+/// As memoryAccess, of an access whose registers are scalar: they are undefined bit by bit.
+void Watch::scalarAccess(Wave &w, const Access &a, const Facts &f, Pending &p) {
+  findRuns(a, 1);
+  if (f.store)
+    storedScalars(w, a);
+  loaded_ = {};
+  if (f.atomic)
+    loadUndefined(w, a, f, 1);
+  else if (!f.store)
+    scalarUndefined(w, a);
+  if (f.store)
+    defineStored(a, 1);
+  followMemory(w, a, f, 1, p);
+}
+
+void Watch::storedScalars(const Wave &w, const Access &a) {
+  const Operand &data = a.inst->src[3];
+  for (unsigned c = 0; c < data.dwords && 4 * c < a.bytes[0]; ++c)
+    if (boards_[w.id].undefined(kScalarCell + data.index + c) & 0xffffffff)
+      return undefinedUse(w, *a.inst, kScalarCell + data.index + c, 0, "is stored to memory");
+}
+
 void Watch::scalarUndefined(Wave &w, const Access &a) {
   const Inst &i = *a.inst;
   unsigned bytes = a.bytes[0];

@@ -47,7 +47,8 @@ const Facts &Program::learn(const Inst &i) {
   uint32_t word = *reinterpret_cast<const uint32_t *>(textBase_ + i.pc);
   bool buffer = format == Format::MUBUF;
   bool memory = buffer || format == Format::FLAT || format == Format::GLOBAL;
-  f.device = memory && (f.atomic || (word >> (buffer ? 15 : 25) & 1));   // sc1
+  f.device = f.atomic ? memory || f.space == Space::Scalar
+                      : memory && (word >> (buffer ? 15 : 25) & 1);      // sc1
   f.coherent = f.device || (memory && (word >> (buffer ? 14 : 16) & 1)); // sc0
   touches_[indexOf(i)] = touchOf(i, f);
   return f;

@@ -107,7 +107,7 @@ void Watch::released(const Workgroup &) {
 }
 
 void Watch::before(Wave &w, const Inst &i) {
-  if (boards_[w.id].settled(program_.touchAt(i)) && !w.gprIndex && hazards_.keeps(w.id, i))
+  if (boards_[w.id].settled(program_.touchAt(i)) && !w.vectorMode && hazards_.keeps(w.id, i))
       [[likely]]
     return; // no register has a story, and none gets one
   inspect(w, i);
@@ -115,8 +115,8 @@ void Watch::before(Wave &w, const Inst &i) {
 
 void Watch::inspect(Wave &w, const Inst &i) {
   bool kept = hazards_.step(w.id, i);
-  if (w.gprIndex && canMove(i)) [[unlikely]] {
-    const Facts f = movedFacts(factsAt(i), w.gprIndex, w.s[reg::kM0] & 0xff);
+  if (w.vectorMode && canMove(i)) [[unlikely]] {
+    const Facts f = movedFacts(factsAt(i), w.vectorMode, w.s[reg::kM0] & 0xff);
     report(w, i, hazards_.inspectMoved(w.id, i, f));
     return registers(w, i, f);
   }

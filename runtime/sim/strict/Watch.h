@@ -76,6 +76,8 @@ private:
   const Region *regionOf(uint64_t address, uint64_t bytes);
   void storedData(const Wave &, const Access &, uint64_t lanes);
   void loadUndefined(Wave &, const Access &, const Facts &, uint64_t lanes);
+  void scalarAccess(Wave &, const Access &, const Facts &, Pending &);
+  void storedScalars(const Wave &, const Access &);
   void scalarUndefined(Wave &, const Access &);
   void defineStored(const Access &, uint64_t lanes);
   void followMemory(Wave &, const Access &, const Facts &, uint64_t lanes, Pending &);

@@ -76,7 +76,10 @@ TEST_CASE("execute: from files to a report") {
   CHECK(json["stats"]["opcodes"]["v_fma_f32"] == 2);
   CHECK(json["stats"]["mfma_instructions"] == 0);
   CHECK(json["outputs"][0]["contents"] == "512 bytes");
-  CHECK_FALSE(nlohmann::json::parse(asJson(*report, false)).contains("stats"));
+  nlohmann::json brief = nlohmann::json::parse(asJson(*report, false));
+  CHECK_FALSE(brief.contains("stats"));
+  CHECK(brief["approximate"] == report->run.stats.approximate);
+  CHECK(asText(*report, false).find("\napprox  ") != std::string::npos);
 }
 
 TEST_CASE("execute: a trace has every instruction of every wave that was timed, in order") {

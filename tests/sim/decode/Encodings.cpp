@@ -140,8 +140,10 @@ void Encoder::smem() {
   uint32_t mode = draw(3); // immediate, both, SGPR
   bool imm = mode != 2, soe = mode != 0;
   uint32_t base = scalarRegister(src(0), false) / 2, s = draw(102);
-  out = {0b110000u << 26 | uint32_t(op.code) << 18 | uint32_t(imm) << 17 |
-             uint32_t(soe && imm) << 14 | scalarRegister(dst(), true) << 6 | base,
+  char data = src(1) ? src(1) : dst(); // of an atomic as wide as what it returns, or wider
+  uint32_t glc = op.flags & Atomic ? draw(2) : 0;
+  out = {0b110000u << 26 | uint32_t(op.code) << 18 | uint32_t(imm) << 17 | glc << 16 |
+             uint32_t(soe && imm) << 14 | scalarRegister(data, true) << 6 | base,
          (imm ? (op.mnemonic.starts_with("s_buffer") ? draw(1 << 20) : draw(1 << 21)) : s) |
              (soe && imm ? s << 25 : 0)};
 }
@@ -167,7 +169,10 @@ void Encoder::shortVector(Form form) {
             (hasSrc1 ? draw(7) << 24 | sometimes(8) << 27 : 0);
   } else if (form == Form::Dpp) {
     code0 = 250;
-    extra = (s0 & 255) | draw(0x160) << 8 | draw(2) << 19 | sometimes(hasSrc1 ? 16 : 4) << 20 |
+    // 64-bit operands take row_newbcast only.
+    bool wide = dwordsOf(dst()) > 1 || dwordsOf(src(0)) > 1;
+    uint32_t control = wide && draw(2) ? 0x150 + draw(16) : draw(0x160);
+    extra = (s0 & 255) | control << 8 | draw(2) << 19 | sometimes(hasSrc1 ? 16 : 4) << 20 |
             draw(256) << 24;
   }
   if (fixedLiteral)

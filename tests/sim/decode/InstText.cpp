@@ -187,7 +187,7 @@ void Printer::scalar() {
 }
 
 void Printer::smem() {
-  add(operand(i.dst));
+  add(operand(i.src[3].kind == OperandKind::None ? i.dst : i.src[3])); // both of an atomic
   add(operand(i.src[0]));
   if (sources() == 0)
     return;

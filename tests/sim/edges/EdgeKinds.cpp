@@ -132,7 +132,7 @@ bool writesScc(const OpcodeInfo &op) {
     return false;
   for (const char *part :
        {"mov", "brev", "_ff", "flbit", "sext", "bitset", "getpc", "setpc", "swappc", "call",
-        "bitreplicate", "gpr_idx", "cselect", "bfm", "mul", "pack", "getreg", "setreg"})
+        "bitreplicate", "gpr_idx", "cselect", "bfm", "mul", "pack", "getreg", "setreg", "setvskip"})
     if (contains(op.mnemonic, part))
       return false;
   return true;
@@ -202,7 +202,8 @@ EdgeClasses neededClasses(const OpcodeInfo &op) {
   if (isMemory(op.format))
     needed.state = op.signature == "=" ? 0 : memoryState(op);
   else if (op.format == Encoding::SMEM)
-    needed.state = contains(op.mnemonic, "load") ? uint32_t(WithOffset) : 0;
+    needed.state =
+        contains(op.signature, "=q") || contains(op.signature, "=4") ? uint32_t(WithOffset) : 0;
   else if (op.mnemonic.starts_with("s_"))
     needed.state = scalarState(op);
   else

@@ -35,8 +35,8 @@ public:
     ++tally_.steps;
     std::vector<Breach> expected, got;
     bool kept = paths_.step(w.id, i);
-    if (w.gprIndex && strict::canMove(i)) {
-      strict::Facts f = strict::movedFacts(program_.factsAt(i), w.gprIndex, w.s[reg::kM0] & 0xff);
+    if (w.vectorMode && strict::canMove(i)) {
+      strict::Facts f = strict::movedFacts(program_.factsAt(i), w.vectorMode, w.s[reg::kM0] & 0xff);
       clocks_[w.id].run(i, f, expected);
       got = paths_.inspectMoved(w.id, i, f);
       ++tally_.moved;
