@@ -11,8 +11,10 @@
 #include "runtime/sim/LdsOps.h"
 #include "runtime/sim/Ops.h"
 #include "runtime/sim/strict/Watch.h"
+#include <algorithm>
 #include <bit>
 #include <fmt/format.h>
+#include <optional>
 
 namespace attune::sim::strict {
 namespace {
@@ -214,6 +216,9 @@ void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
     s.setUndefined(other, fromRow(b));
     return;
   }
+  case Flow::Pair:
+    u = lanesOf(w, i, 0) & lanesOf(w, i, 1);
+    break;
   case Flow::Lanes:
     if (f.zeroes)
       u &= ~(zeroLanes(w, i, 0) | zeroLanes(w, i, 1));
@@ -246,6 +251,29 @@ void Watch::flowShift(Wave &w, const Inst &i, unsigned dst, uint64_t lanes) {
   s.setUndefined(dst + (left ? 1 : 0), count | (into & ~far) | (from & any), lanes);
 }
 
+/// Where shifts and fields of scalars, given what they are shifted by, take undefined bits.
+static std::optional<uint64_t> movedBits(Wave &w, const Inst &i, std::string_view m, uint64_t u) {
+  bool wide = m.ends_with("64");
+  unsigned bits = wide ? 64 : 32;
+  auto signExtended = [](uint64_t value, unsigned from) {
+    return from ? uint64_t(int64_t(value << (64 - from)) >> (64 - from)) : 0;
+  };
+  if (m == "s_sext_i32_i8" || m == "s_sext_i32_i16")
+    return signExtended(u, m == "s_sext_i32_i8" ? 8 : 16);
+  bool shift = m.starts_with("s_lshl_b") || m.starts_with("s_lshr_b") || m.starts_with("s_ashr_i");
+  if (!shift && !m.starts_with("s_bfe_"))
+    return std::nullopt;
+  uint32_t by = scalar32(w, i, i.src[1]);
+  unsigned offset = by & (bits - 1);
+  if (m[2] == 'l')
+    return m.starts_with("s_lshl") ? u << offset : u >> offset;
+  if (m[2] == 'a')
+    return uint64_t(int64_t(signExtended(u, bits)) >> offset);
+  unsigned width = std::min(by >> 16 & 0x7f, bits - offset);
+  uint64_t field = width < 64 ? u >> offset & ((uint64_t(1) << width) - 1) : u >> offset;
+  return m.starts_with("s_bfe_i") ? signExtended(field, width) : field;
+}
+
 void Watch::flowScalar(Wave &w, const Inst &i, const Facts &f) {
   Scoreboard &s = boards_[w.id];
   if (f.flow == Flow::Branch) {
@@ -273,9 +301,8 @@ void Watch::flowScalar(Wave &w, const Inst &i, const Facts &f) {
     bool either = m.starts_with("s_or_");
     u = either ? (ua & ub) | (ua & ~b) | (ub & ~a) : ua | ub;
     value = either ? a | b : 0;
-  } else if (!ub && !sccIn && (m.starts_with("s_lshl_b") || m.starts_with("s_lshr_b"))) {
-    unsigned count = scalar32(w, i, i.src[1]) & (wide ? 63 : 31);
-    u = m[4] == 'l' ? ua << count : ua >> count;
+  } else if (std::optional<uint64_t> moved = movedBits(w, i, m, ua); moved && !ub) {
+    u = *moved;
   } else if (m.starts_with("s_mul_") && ((!ua && !a) || (!ub && !b))) {
     u = 0;
   } else if (f.flow == Flow::ScalarPick && !sccIn) {
