@@ -11,7 +11,8 @@
 // by 0 only. The counters saturate (63, 15): the hardware issues no further access before one has
 // returned. FLAT is counted by both; all lanes in memory make it a memory access that vmcnt alone
 // proves done (LLVM waits so where it knows the address space), all in LDS one for lgkmcnt, and
-// lanes in either need 0 of both.
+// lanes in either need 0 of both. All of them pass through LDS in the order of issue: one is gone
+// from there when lgkmcnt has no room for it beside the later ones (clang counts on that, too).
 #pragma once
 #include "runtime/sim/strict/Program.h"
 #include <vector>
@@ -26,6 +27,7 @@ struct Pending {
   uint8_t counters = 0;          ///< Counter bits that still count it
   uint8_t proofs = 0;            ///< those that must let go of it to prove it done
   uint8_t ordered = 0;           ///< those in whose order it returns
+  uint32_t queued = 0;           ///< its number among those that pass through LDS; 0: it does not
   uint32_t ldsOp = 0;            ///< its record in the LDS shadow; 0: none
   uint32_t memoryOp = 0;         ///< in that of memory
   uint16_t first = 0, count = 0; ///< cells that it loads
@@ -100,7 +102,8 @@ public:
               .exec = exec,
               .counters = counters,
               .proofs = counts.proofs,
-              .ordered = counts.ordered};
+              .ordered = counts.ordered,
+              .queued = enqueue(counts, done)};
     if (f.writes) {
       p.first = f.write[0].first;
       p.count = f.write[0].count;
@@ -156,6 +159,36 @@ private:
 
   static bool isDma(const Pending &p) { return p.inst->flags & ToLds; }
 
+  /// The number of the next access among those that pass through LDS.
+  template <class Done> uint32_t enqueue(const Counts &counts, Done done) {
+    bool flat = counts.counters == uint8_t(Counter::Both);
+    if (!flat && !(counts.ordered & uint8_t(Counter::Lgkm)))
+      return 0;
+    ++queued_;
+    flats_ |= flat;
+    if (flats_) // without, `ordered_` says the same
+      leaveLds(done);
+    return queued_;
+  }
+
+  /// What is too far back to be in LDS still.
+  template <class Done> void leaveLds(Done done) {
+    size_t gone = pending.size();
+    for (size_t n = 0; n < pending.size(); ++n) {
+      Pending &p = pending[n];
+      if (!p.queued || queued_ - p.queued <= kLgkmMax || !(p.counters & uint8_t(Counter::Lgkm)))
+        continue;
+      letGo(p, 1);
+      if (p.counters & p.proofs)
+        continue;
+      if (p.counters)
+        letGo(p, 0);
+      gone = std::min(gone, n);
+    }
+    if (gone < pending.size())
+      sweep(gone, done);
+  }
+
   /// A counter no longer counts an access.
   void letGo(Pending &p, unsigned which) {
     --open_[which];
@@ -193,6 +226,8 @@ private:
   uint32_t pendingOn_[kCells];
   uint64_t unsettled_[kAlways + 1]; ///< the last word: all bits
   uint32_t nextId_ = 1;
+  uint32_t queued_ = 0;          ///< accesses that have passed through LDS
+  bool flats_ = false;           ///< FLAT ones among them
   unsigned open_[2] = {0, 0};    ///< outstanding accesses by counter: vmcnt, lgkmcnt
   unsigned ordered_[2] = {0, 0}; ///< those of them that return in order
   unsigned ldsOps_[2] = {0, 0};  ///< outstanding accesses to LDS: by instructions, by LDS-DMA

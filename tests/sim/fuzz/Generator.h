@@ -16,7 +16,7 @@ constexpr unsigned kCells = 64; ///< that all threads update, 64 bits each
 
 struct Kernel {
   uint64_t seed = 0;
-  std::string name;   ///< of the kernel; of the host's function too
+  std::string name;        ///< of the kernel; of the host's function too
   std::string source = {}; ///< without the prelude
   std::array<uint32_t, 3> grid{}, block{};
 
