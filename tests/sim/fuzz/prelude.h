@@ -16,14 +16,12 @@ typedef _Float16 f16;
 typedef float f32;
 typedef double f64;
 typedef __bf16 bf16;
+// clang-format off: it takes a row of macros for one declaration, and is never done
 #define VECTOR(T)                                                                                  \
   typedef T T##x2 __attribute__((ext_vector_type(2)));                                             \
   typedef T T##x4 __attribute__((ext_vector_type(4)));
-VECTOR(u8)
-VECTOR(i8)
-VECTOR(u16)
-VECTOR(i16)
-VECTOR(u32) VECTOR(i32) VECTOR(u64) VECTOR(i64) VECTOR(f16) VECTOR(f32) VECTOR(f64)
+VECTOR(u8) VECTOR(i8) VECTOR(u16) VECTOR(i16) VECTOR(u32) VECTOR(i32) VECTOR(u64) VECTOR(i64)
+VECTOR(f16) VECTOR(f32) VECTOR(f64)
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE static __attribute__((noinline))
 
@@ -41,9 +39,10 @@ VECTOR(u32) VECTOR(i32) VECTOR(u64) VECTOR(i64) VECTOR(f16) VECTOR(f32) VECTOR(f
     __builtin_memcpy(&x, &b, sizeof x);                                                            \
     return x;                                                                                      \
   }
-    BITS(f16, u16, 0x7c00, 0x7e00) BITS(bf16, u16, 0x7f80, 0x7fc0)
-        BITS(f32, u32, 0x7f800000, 0x7fc00000)
-            BITS(f64, u64, 0x7ff0000000000000, 0x7ff8000000000000)
+BITS(f16, u16, 0x7c00, 0x7e00)
+BITS(bf16, u16, 0x7f80, 0x7fc0)
+BITS(f32, u32, 0x7f800000, 0x7fc00000)
+BITS(f64, u64, 0x7ff0000000000000, 0x7ff8000000000000)
 
 /* To integers: what does not fit is 85. The limits are those of the type, one further out. */
 #define TO_INTEGER(F, T, LOW, HIGH)                                                                \
@@ -57,16 +56,16 @@ VECTOR(u32) VECTOR(i32) VECTOR(u64) VECTOR(i64) VECTOR(f16) VECTOR(f32) VECTOR(f
   TO_INTEGER(F, i32, -2147483649.0, 2147483648.0)                                                  \
   TO_INTEGER(F, u64, -1.0, 18446744073709551616.0)                                                 \
   TO_INTEGER(F, i64, -9223372036854777856.0, 9223372036854775808.0)
-                TO_INTEGERS(f16) TO_INTEGERS(bf16) TO_INTEGERS(f32) TO_INTEGERS(f64)
+TO_INTEGERS(f16) TO_INTEGERS(bf16) TO_INTEGERS(f32) TO_INTEGERS(f64)
 
 /* Division: by 0 and, of the smallest number, by -1 something else. */
 #define DIVIDE(T)                                                                                  \
   INLINE T divide_##T(T a, T b) { return a / (b == 0 || b == (T) - 1 ? (T)7 : b); }                \
   INLINE T rest_##T(T a, T b) { return a % (b == 0 || b == (T) - 1 ? (T)7 : b); }
-                    DIVIDE(u8) DIVIDE(i8) DIVIDE(u16) DIVIDE(i16) DIVIDE(u32) DIVIDE(i32)
-                        DIVIDE(u64) DIVIDE(i64)
+DIVIDE(u8) DIVIDE(i8) DIVIDE(u16) DIVIDE(i16) DIVIDE(u32) DIVIDE(i32) DIVIDE(u64) DIVIDE(i64)
+    // clang-format on
 
-                            INLINE u32 leading32(u32 x) {
+    INLINE u32 leading32(u32 x) {
   return x ? (u32)__builtin_clz(x) : 32;
 }
 INLINE u32 trailing32(u32 x) { return x ? (u32)__builtin_ctz(x) : 32; }
