@@ -270,5 +270,6 @@ SIM_DS_ATOMIC(dsWrxchgRtnB32, U, Swap)
 SIM_DS_ATOMIC(dsWrxchgRtnB64, Q, Swap)
 #undef SIM_DS_ATOMIC
 void dsCmpstB32(Wave &w, const Inst &i) { ldsCompareSwap<U, Cmpswap<U>>(w, i); }
+void dsCmpstB64(Wave &w, const Inst &i) { ldsCompareSwap<Q, Cmpswap<Q>>(w, i); }
 
 } // namespace attune::sim

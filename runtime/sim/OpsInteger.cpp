@@ -27,13 +27,23 @@ constexpr U reverseBits(U x) {
   x = (x >> 4 & 0x0f0f0f0f) | (x & 0x0f0f0f0f) << 4;
   return x << 24 | (x & 0xff00) << 8 | (x >> 8 & 0xff00) | x >> 24;
 }
-constexpr U absoluteDifferences(U a, U b) {
+constexpr U absoluteDifferences(U a, U b, bool masked = false) {
   U sum = 0;
   for (int k = 0; k < 32; k += 8) {
     I d = I(a >> k & 0xff) - I(b >> k & 0xff);
-    sum += U(d < 0 ? -d : d);
+    if (!masked || (b >> k & 0xff)) // a 0 in b takes its byte out
+      sum += U(d < 0 ? -d : d);
   }
   return sum;
+}
+/// Four such sums, of the dwords that start at bytes 0 to 3 of a, each added to 16 bits of c.
+Q fourDifferences(Q a, U b, Q c, bool masked, bool clamp) {
+  Q sums = 0;
+  for (int k = 0; k < 4; ++k) {
+    U sum = absoluteDifferences(U(a >> (8 * k)), b, masked) + U(c >> (16 * k) & 0xffff);
+    sums |= Q(clamp ? std::min<U>(sum, 0xffff) : sum & 0xffff) << (16 * k);
+  }
+  return sums;
 }
 /// Byte `sel` of the eight bytes {a, b} (b low), or one of v_perm's constants.
 constexpr U permByte(U a, U b, U sel) {
@@ -133,10 +143,20 @@ SIM_CLAMPED3(vMadU16, H, H, H, H, int64_t(a) * b + c)
 SIM_CLAMPED3(vMadI16, S, S, S, S, int64_t(a) * b + c)
 SIM_CLAMPED3(vSadU8, U, U, U, U, int64_t(absoluteDifferences(a, b)) + c)
 SIM_CLAMPED3(vSadHiU8, U, U, U, U, (int64_t(absoluteDifferences(a, b)) << 16) + c)
+SIM_CLAMPED3(vMsadU8, U, U, U, U, int64_t(absoluteDifferences(a, b, true)) + c)
 SIM_CLAMPED3(vSadU16, U, U, U, U,
              int64_t(std::abs(I(a & 0xffff) - I(b & 0xffff))) + std::abs(I(a >> 16) - I(b >> 16)) +
                  c)
 SIM_CLAMPED3(vSadU32, U, U, U, U, int64_t(a > b ? a - b : b - a) + c)
+void vQsadPkU16U8(Wave &w, const Inst &i) {
+  bool clamp = i.clamp;
+  lanes<Q, Q, U, Q>(w, i,
+                    [clamp](Q a, U b, Q c) { return fourDifferences(a, b, c, false, clamp); });
+}
+void vMqsadPkU16U8(Wave &w, const Inst &i) {
+  bool clamp = i.clamp;
+  lanes<Q, Q, U, Q>(w, i, [clamp](Q a, U b, Q c) { return fourDifferences(a, b, c, true, clamp); });
+}
 #undef SIM_CLAMPED2
 #undef SIM_CLAMPED3
 

@@ -26,7 +26,7 @@ std::string kernelPath(const std::string &file) {
   return (fs::path(__FILE__).parent_path() / "kernels" / file).string();
 }
 
-static Bytes readBytes(const std::string &path) {
+Bytes readBytes(const std::string &path) {
   std::string text = readText(path);
   return Bytes(text.begin(), text.end());
 }
@@ -96,15 +96,18 @@ Fixture::Fixture(const Bytes &codeObject) {
 std::string Fixture::launch(const std::string &kernel, uint32_t workgroups, uint32_t threads,
                             std::span<const uint8_t> args, attune::sim::RunOptions options,
                             uint32_t dynamicLds) {
+  return launch({.kernel = kernel,
+                 .grid = {workgroups, 1, 1},
+                 .block = {threads, 1, 1},
+                 .dynamicLdsBytes = dynamicLds,
+                 .kernarg = args,
+                 .options = options});
+}
+
+std::string Fixture::launch(attune::sim::Launch l) {
   attune::sim::strict::StrictChecker checker;
   if (strict)
-    options = checker.watch(options);
-  attune::sim::Launch l{.kernel = kernel,
-                        .grid = {workgroups, 1, 1},
-                        .block = {threads, 1, 1},
-                        .dynamicLdsBytes = dynamicLds,
-                        .kernarg = args,
-                        .options = options};
+    l.options = checker.watch(l.options);
   attune::Result<attune::sim::RunStats> result = simulator.launch(module, l);
   if (!result)
     return result.error().message;

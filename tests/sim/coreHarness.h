@@ -20,6 +20,7 @@ bool runCommand(const std::string &command);
 const std::string &scratchDir();
 using attune::testing::readText;
 std::string kernelPath(const std::string &file);
+Bytes readBytes(const std::string &path);
 
 /// Code object of OpenCL C or assembly in tests/sim/kernels; built once per process. Empty if the
 /// tools fail.
@@ -67,6 +68,9 @@ public:
   std::string launch(const std::string &kernel, uint32_t workgroups, uint32_t threads,
                      std::span<const uint8_t> args, attune::sim::RunOptions options = {},
                      uint32_t dynamicLds = 0);
+
+  /// The same with all that a launch can say, but for the strict mode's options.
+  std::string launch(attune::sim::Launch);
 
   /// Launches under strict mode; what it finds is an error.
   bool strict = false;

@@ -51,15 +51,17 @@ std::pair<uint32_t, uint32_t> bitsAndMaximum(const uint64_t *address) {
 void Watch::issued(Wave &w, const Access &a, Counter counter) {
   const Facts &f = factsAt(*a.inst);
   Scoreboard &s = boards_[w.id];
-  bool ordered = f.space != Space::Scalar && f.space != Space::Flat;
-  Pending &p = s.issue(*a.inst, f, a.exec, uint8_t(counter), ordered,
-                       [&](const Pending &over) { done(over); });
+  uint64_t inLds = f.space == Space::Flat ? lanesIn(w.group->lds, a) : 0;
+  Counts counts = f.space == Space::Flat     ? Counts::flat(a.exec & ~inLds, inLds)
+                  : f.space == Space::Scalar ? Counts::outOfOrder(counter)
+                                             : Counts::inOrder(counter);
+  Pending &p = s.issue(*a.inst, f, a.exec, counts, [&](const Pending &over) { done(over); });
   switch (f.space) {
   case Space::Lds:
     ldsAccess(w, a, f, p);
     return;
   case Space::Scratch:
-    scratchAccess(w, a, f);
+    scratchAccess(w, a, f, a.exec);
     return;
   case Space::Buffer:
   case Space::Global:
@@ -68,11 +70,10 @@ void Watch::issued(Wave &w, const Access &a, Counter counter) {
       ldsAccess(w, a, f, p);
     return;
   case Space::Flat: {
-    uint64_t inLds = 0;
-    for (int l = 0; l < kLanes; ++l)
-      if (a.exec >> l & 1)
-        inLds |= uint64_t(w.group->lds.contains(a.address[l], a.inst->memBytes)) << l;
-    memoryAccess(w, a, f, a.exec & ~inLds, p);
+    uint64_t inScratch = lanesIn(w.group->scratch, a);
+    memoryAccess(w, a, f, a.exec & ~inLds & ~inScratch, p);
+    if (inScratch)
+      scratchAccess(w, a, f, inScratch);
     if (inLds)
       ldsAccess(w, flatInLds(w, a, inLds), f, p);
     return;
@@ -85,7 +86,16 @@ void Watch::issued(Wave &w, const Access &a, Counter counter) {
   }
 }
 
-/// The lanes of a FLAT access whose addresses lie in LDS, as an LDS access.
+/// The lanes of a FLAT access whose addresses lie in LDS or in scratch.
+uint64_t Watch::lanesIn(const Region &r, const Access &a) {
+  uint64_t lanes = 0;
+  for (int l = 0; l < kLanes; ++l)
+    if (a.exec >> l & 1)
+      lanes |= uint64_t(r.contains(a.address[l], a.inst->memBytes)) << l;
+  return lanes;
+}
+
+/// Those in LDS, as an LDS access.
 Access Watch::flatInLds(const Wave &w, const Access &a, uint64_t lanes) const {
   Access lds = a;
   lds.exec = lanes;
@@ -109,16 +119,18 @@ void Watch::checkAlignment(const Wave &w, const Access &a, const Facts &f, uint6
 }
 
 /// Scratch keeps what is undefined as a register would: a spilled register need not be whole.
-void Watch::scratchAccess(Wave &w, const Access &a, const Facts &f) {
+void Watch::scratchAccess(Wave &w, const Access &a, const Facts &f, uint64_t lanes) {
   const Inst &i = *a.inst;
-  checkAlignment(w, a, f, a.exec);
+  checkAlignment(w, a, f, lanes);
   Scoreboard &s = boards_[w.id];
   unsigned first = cellOf(f.store ? i.src[3] : i.dst);
-  for (uint64_t left = a.exec; left; left &= left - 1) {
+  for (uint64_t left = lanes; left; left &= left - 1) {
     int l = std::countr_zero(left);
     uint8_t *shadow = &scratch_[a.address[l] - w.group->scratch.base];
     for (unsigned b = 0; b < i.memBytes; ++b) {
-      if (f.store)
+      if (f.atomic)
+        shadow[b] = 0;
+      else if (f.store)
         shadow[b] = s.undefined(first + b / 4) >> l & 1;
       else if (shadow[b])
         s.addUndefined(first + b / 4, uint64_t(1) << l);

@@ -11,8 +11,10 @@
 #include "runtime/sim/LdsOps.h"
 #include "runtime/sim/Ops.h"
 #include "runtime/sim/strict/Watch.h"
+#include <algorithm>
 #include <bit>
 #include <fmt/format.h>
+#include <optional>
 
 namespace attune::sim::strict {
 namespace {
@@ -60,6 +62,8 @@ uint64_t Watch::lanesOf(const Wave &w, const Inst &i, unsigned source, int dword
   const Operand &o = i.src[source];
   if (o.kind == OperandKind::Sgpr) {
     uint64_t bits = bitsOf(w, o);
+    if (dword >= 0 && o.dwords == 2)
+      bits = bits >> (32 * dword) & kDword;
     return isMask(i, source) ? bits : bits ? kAllLanes : 0;
   }
   if (!isVector(o))
@@ -168,6 +172,9 @@ void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
       setScalar(f.write[1], u & lanes);
     return;
   }
+  case Flow::Shift:
+    flowShift(w, i, dst, lanes);
+    return;
   case Flow::Select: {
     uint64_t mask = scalar64(w, i, i.src[2]);
     u = (lanesOf(w, i, 0) & ~mask) | (lanesOf(w, i, 1) & mask) | lanesOf(w, i, 2);
@@ -183,9 +190,14 @@ void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
     setScalar(f.write[0], (lanesOf(w, i, 0) >> lane & 1) || bitsOf(w, i.src[1]) ? kDword : 0);
     return;
   }
-  case Flow::WriteLane:
-    s.setUndefined(dst, lanesOf(w, i, 0), uint64_t(1) << (scalar32(w, i, i.src[1]) & 63));
+  case Flow::WriteLane: {
+    // One lane, one bit: a scalar that is undefined in part counts as defined. Spilled masks are
+    // that where lanes have never been in a loop.
+    uint64_t undefined = (bitsOf(w, i.src[0]) & kDword) == kDword;
+    unsigned lane = scalar32(w, i, i.src[1]) & 63;
+    s.setUndefined(dst, undefined << lane, uint64_t(1) << lane);
     return;
+  }
   case Flow::Swap:
   case Flow::PermSwap16:
   case Flow::PermSwap32: {
@@ -204,6 +216,9 @@ void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
     s.setUndefined(other, fromRow(b));
     return;
   }
+  case Flow::Pair:
+    u = lanesOf(w, i, 0) & lanesOf(w, i, 1);
+    break;
   case Flow::Lanes:
     if (f.zeroes)
       u &= ~(zeroLanes(w, i, 0) | zeroLanes(w, i, 1));
@@ -217,6 +232,46 @@ void Watch::flowLanes(Wave &w, const Inst &i, const Facts &f, uint64_t lanes) {
         s.setUndefined(f.write[n].first + c, u, written);
       else
         s.setUndefined(f.write[n].first + c, (u & lanes) >> (c * 32) & kDword);
+}
+
+/// Bits move from one dword into the other; by 32 and more nothing of the other stays. (Compilers
+/// leave the upper dword undefined where they shift a lower one up.)
+void Watch::flowShift(Wave &w, const Inst &i, unsigned dst, uint64_t lanes) {
+  bool left = i.run == vLshlrevB64, keepsSign = i.run == vAshrrevI64;
+  uint64_t any = 0, far = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    uint32_t count = isVector(i.src[0]) ? w.row(i.src[0])[l] : scalar32(w, i, i.src[0]);
+    any |= uint64_t((count & 63) != 0) << l;
+    far |= uint64_t(count >> 5 & 1) << l;
+  }
+  uint64_t count = lanesOf(w, i, 0), from = lanesOf(w, i, 1, left ? 0 : 1),
+           into = lanesOf(w, i, 1, left ? 1 : 0);
+  Scoreboard &s = boards_[w.id];
+  s.setUndefined(dst + (left ? 0 : 1), count | (keepsSign ? from : from & ~far), lanes);
+  s.setUndefined(dst + (left ? 1 : 0), count | (into & ~far) | (from & any), lanes);
+}
+
+/// Where shifts and fields of scalars, given what they are shifted by, take undefined bits.
+static std::optional<uint64_t> movedBits(Wave &w, const Inst &i, std::string_view m, uint64_t u) {
+  bool wide = m.ends_with("64");
+  unsigned bits = wide ? 64 : 32;
+  auto signExtended = [](uint64_t value, unsigned from) {
+    return from ? uint64_t(int64_t(value << (64 - from)) >> (64 - from)) : 0;
+  };
+  if (m == "s_sext_i32_i8" || m == "s_sext_i32_i16")
+    return signExtended(u, m == "s_sext_i32_i8" ? 8 : 16);
+  bool shift = m.starts_with("s_lshl_b") || m.starts_with("s_lshr_b") || m.starts_with("s_ashr_i");
+  if (!shift && !m.starts_with("s_bfe_"))
+    return std::nullopt;
+  uint32_t by = scalar32(w, i, i.src[1]);
+  unsigned offset = by & (bits - 1);
+  if (m[2] == 'l')
+    return m.starts_with("s_lshl") ? u << offset : u >> offset;
+  if (m[2] == 'a')
+    return uint64_t(int64_t(signExtended(u, bits)) >> offset);
+  unsigned width = std::min(by >> 16 & 0x7f, bits - offset);
+  uint64_t field = width < 64 ? u >> offset & ((uint64_t(1) << width) - 1) : u >> offset;
+  return m.starts_with("s_bfe_i") ? signExtended(field, width) : field;
 }
 
 void Watch::flowScalar(Wave &w, const Inst &i, const Facts &f) {
@@ -246,6 +301,8 @@ void Watch::flowScalar(Wave &w, const Inst &i, const Facts &f) {
     bool either = m.starts_with("s_or_");
     u = either ? (ua & ub) | (ua & ~b) | (ub & ~a) : ua | ub;
     value = either ? a | b : 0;
+  } else if (std::optional<uint64_t> moved = movedBits(w, i, m, ua); moved && !ub) {
+    u = *moved;
   } else if (m.starts_with("s_mul_") && ((!ua && !a) || (!ub && !b))) {
     u = 0;
   } else if (f.flow == Flow::ScalarPick && !sccIn) {

@@ -227,8 +227,10 @@ void Builder::valu() {
 }
 
 void Builder::valuFlow() {
-  bool carries = op_.run == vMadU64U32 || op_.run == vMadI64I32 || op_.run == vLshlAddU64 ||
-                 op_.run == vLshlrevB64;
+  bool carries = op_.run == vMadU64U32 || op_.run == vMadI64I32 || op_.run == vLshlAddU64;
+  bool pair = (m_.starts_with("v_cvt_pk") || m_ == "v_pack_b32_f16") &&
+              (op_.signature == "w=ww" || op_.signature == "w=hh");
+  bool shift = op_.run == vLshlrevB64 || op_.run == vLshrrevB64 || op_.run == vAshrrevI64;
   bool packed = op_.format == Format::VOP3P && op_.signature.starts_with("q=");
   if (i_.dst.kind == OperandKind::None)
     f_.flow = Flow::None;
@@ -252,6 +254,8 @@ void Builder::valuFlow() {
     f_.flow = packed               ? Flow::Halves
               : op_.run == vMovB64 ? Flow::Dwords
               : carries            ? Flow::Carries
+              : shift              ? Flow::Shift
+              : pair               ? Flow::Pair
                                    : Flow::Lanes;
 }
 

@@ -79,6 +79,8 @@ enum class Flow : uint8_t {
   Halves,  ///< v_pk_*_f32, v_pk_mov: each dword from the dwords that op_sel names
   Dwords,  ///< v_mov_b64
   Carries, ///< 64-bit sums: the low dword does not depend on high ones
+  Pair,    ///< v_cvt_pk_*, v_pack_b32_f16: a half from each source, so undefined if both are
+  Shift,   ///< of 64 bits: what is shifted out does not matter
   Select,  ///< v_cndmask
   Compare, ///< to a lane mask
   ReadLane,

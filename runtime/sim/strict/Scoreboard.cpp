@@ -14,6 +14,8 @@ void Scoreboard::reset(uint32_t scalars) {
     setUndefined(kScalarCell + unsigned(n), 0);
   pending.clear();
   nextId_ = 1;
+  queued_ = 0;
+  flats_ = false;
   for (auto *counts : {open_, ordered_, ldsOps_})
     counts[0] = counts[1] = 0;
 }

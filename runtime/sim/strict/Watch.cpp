@@ -159,7 +159,7 @@ void Watch::special(Wave &w, const Inst &i, const Facts &f) {
   else if (i.run == sEndpgm)
     wait(w, 0, 0);
   else if (i.run == sMemtime) // the machine returns the time at once, the hardware as a load
-    boards_[w.id].issue(i, f, kAllLanes, uint8_t(Counter::Lgkm), false, [](const Pending &) {});
+    boards_[w.id].issue(i, f, kAllLanes, Counts::outOfOrder(Counter::Lgkm), [](const Pending &) {});
   else if (i.run == sLoad || i.run == sBufferLoad)
     checkScalarAddress(w, i);
 }
@@ -175,13 +175,14 @@ void Watch::pendingRegister(const Wave &w, const Inst &i, const Facts &f, const 
   if (overwrite && sameQueue(*p, f, f.space != Space::Flat && f.space != Space::Scalar))
     return;
   int lane = perLane ? std::countr_zero(p->exec & lanes) : -1;
+  int missing = p->counters & p->proofs;
   found_.add(FindingKind::MissingWait, w, i, lane, p->inst, int(w.id), [&](Finding &out) {
     out.subject = cellName(cell, span.agpr, accumOffset_);
     out.message = fmt::format("{} {} before an s_waitcnt of {} covers {} at pc {:#x}",
                               overwrite ? "overwrites" : "reads", out.subject,
-                              p->counters == 1   ? "vmcnt"
-                              : p->counters == 2 ? "lgkmcnt"
-                                                 : "vmcnt and lgkmcnt",
+                              missing == 1   ? "vmcnt"
+                              : missing == 2 ? "lgkmcnt"
+                                             : "vmcnt and lgkmcnt",
                               out.other, out.otherPc);
   });
 }

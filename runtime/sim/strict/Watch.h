@@ -50,6 +50,7 @@ private:
   void define(const Wave &, const Inst &, const Facts &, uint64_t lanes);
   void flow(Wave &, const Inst &, const Facts &, uint64_t lanes);
   void flowLanes(Wave &, const Inst &, const Facts &, uint64_t lanes);
+  void flowShift(Wave &, const Inst &, unsigned dst, uint64_t lanes);
   void flowScalar(Wave &, const Inst &, const Facts &);
   void flowMatrix(Wave &, const Inst &, const Facts &);
   void flowMemory(Wave &, const Inst &, const Facts &, uint64_t lanes);
@@ -92,7 +93,8 @@ private:
   // Accesses.cpp
   struct LdsParts;
   void checkAlignment(const Wave &, const Access &, const Facts &, uint64_t lanes);
-  void scratchAccess(Wave &, const Access &, const Facts &);
+  void scratchAccess(Wave &, const Access &, const Facts &, uint64_t lanes);
+  static uint64_t lanesIn(const Region &, const Access &);
   Access flatInLds(const Wave &, const Access &, uint64_t lanes) const;
   void ldsAccess(Wave &, const Access &, const Facts &, Pending &);
   bool wholeDma(const Wave &, const Access &) const;

@@ -227,8 +227,8 @@ OpTest swapTest(const std::string &space, unsigned bytes, bool returns, uint64_t
               name = space + "_atomic_cmpswap" + (bytes == 8 ? "_x2" : ""), line;
   const char *sc0 = returns ? " sc0" : "";
   if (space == "ds")
-    line = returns ? fmt::format("ds_cmpst_rtn_b32 v20, v8, v3, v2 offset:{}", kOffset)
-                   : fmt::format("ds_cmpst_b32 v8, v3, v2 offset:{}", kOffset);
+    line = fmt::format("ds_cmpst{}_b{} {}v8, {}, {} offset:{}", returns ? "_rtn" : "", 8 * bytes,
+                       returns ? old + ", " : "", reg(2 + words, words), reg(2, words), kOffset);
   else if (space == "buffer")
     line = fmt::format("{} {}, v8, s[64:67], 0 offen offset:{}{}", name, pair, kOffset, sc0);
   else
@@ -275,8 +275,7 @@ TEST_CASE("atomics of every operation and address space on edge values", "[edges
           if (!instruction(a, space, returns).empty())
             tests.push_back(atomicTest(a, space, returns, exec));
         for (unsigned bytes : {4u, 8u})
-          if (bytes == 4 || std::string(space) != "ds")
-            tests.push_back(swapTest(space, bytes, returns, exec));
+          tests.push_back(swapTest(space, bytes, returns, exec));
       }
     runOpTests(tests, executedMnemonics());
   }

@@ -42,7 +42,7 @@ const std::map<std::string_view, const char *> &irregular() {
       {"s_bitset1_b64", "n"},      {"s_setpc_b64", "-"},        {"s_swappc_b64", "-"},
       {"v_fmaak_f32", "ff-"},      {"v_fmamk_f32", "f-f"},      {"v_madak_f16", "hh-"},
       {"v_madmk_f16", "h-h"},      {"s_set_gpr_idx_idx", "-"},  {"s_set_gpr_idx_on", "-"},
-      {"s_setreg_b32", "-"},
+      {"s_setreg_b32", "-"},       {"v_qsad_pk_u16_u8", "quq"}, {"v_mqsad_pk_u16_u8", "quq"},
   };
   return all;
 }

@@ -47,6 +47,28 @@ I128 sumOfDifferences(C c, int bits) {
   return sum;
 }
 
+/// Of the four dwords at bytes 0 to 3 of the first source, 16 bits each; where `masked`, bytes that
+/// are 0 in the second do not count.
+uint64_t fourSums(C c, bool masked, bool clamp) {
+  uint64_t all = 0;
+  for (int n = 0; n < 4; ++n) {
+    I128 sum = c.source[2] >> 16 * n & 0xffff;
+    for (int k = 0; k < 4; ++k) {
+      I128 other = c.u(1) >> 8 * k & 0xff;
+      sum += masked && !other ? 0 : absoluteDifference(c.source[0] >> 8 * (n + k) & 0xff, other);
+    }
+    all |= uint64_t(clamp && sum > 0xffff ? 0xffff : sum & 0xffff) << 16 * n;
+  }
+  return all;
+}
+I128 maskedDifferences(C c) {
+  I128 sum = 0;
+  for (int k = 0; k < 32; k += 8)
+    if (I128 other = c.u(1) >> k & 0xff)
+      sum += absoluteDifference(c.u(0) >> k & 0xff, other);
+  return sum;
+}
+
 uint64_t truthTable(uint64_t a, uint64_t b, uint64_t c, unsigned table, int bits) {
   uint64_t r = 0;
   for (int k = 0; k < bits; ++k) {
@@ -275,6 +297,12 @@ const EdgeRow kThreeSources[] = {
     EDGE("v_sad_hi_u8", "u=uuu", cut32((sumOfDifferences(c, 8) << 16) + c.u(2))),
     EDGE("v_sad_u16", "u=uuu", cut32(sumOfDifferences(c, 16) + c.u(2))),
     EDGE("v_sad_u32", "u=uuu", cut32(absoluteDifference(c.u(0), c.u(1)) + c.u(2))),
+    EDGE("v_msad_u8", "u=uuu", cut32(maskedDifferences(c) + c.u(2))),
+    EDGE_CLAMP("v_msad_u8", "u=uuu", satU32(maskedDifferences(c) + c.u(2))),
+    EDGE("v_qsad_pk_u16_u8", "q=quq", exactly(fourSums(c, false, false))),
+    EDGE("v_mqsad_pk_u16_u8", "q=quq", exactly(fourSums(c, true, false))),
+    EDGE_CLAMP("v_qsad_pk_u16_u8", "q=quq", exactly(fourSums(c, false, true))),
+    EDGE_CLAMP("v_mqsad_pk_u16_u8", "q=quq", exactly(fourSums(c, true, true))),
     EDGE_CLAMP("v_sad_u8", "u=uuu", satU32(sumOfDifferences(c, 8) + c.u(2))),
     EDGE_CLAMP("v_sad_hi_u8", "u=uuu", satU32((sumOfDifferences(c, 8) << 16) + c.u(2))),
     EDGE_CLAMP("v_sad_u16", "u=uuu", satU32(sumOfDifferences(c, 16) + c.u(2))),

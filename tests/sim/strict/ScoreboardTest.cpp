@@ -45,7 +45,9 @@ TEST_CASE("a register is settled if all of it is defined and no load is on its w
       f.writes = 1;
       f.write[0] = {.first = uint16_t(cell % 500), .count = uint8_t(1 + random() % 12)};
       Counter counter = random() % 2 ? Counter::Vm : Counter::Lgkm;
-      s.issue(inst, f, kAllLanes, uint8_t(counter), random() % 4 != 0, [](const Pending &) {});
+      s.issue(inst, f, kAllLanes,
+              random() % 4 ? Counts::inOrder(counter) : Counts::outOfOrder(counter),
+              [](const Pending &) {});
       break;
     }
     case 1:
