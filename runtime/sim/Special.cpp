@@ -1,9 +1,9 @@
 // v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin, v_cos over 64 lanes: evaluated in double with
 // polynomials, rounded once. Attention is full of v_exp_f32: that one is evaluated in f32.
 //
-// Error budget of the others: a polynomial's relative error is below 3e-14, an f32 rounding step is 6e-8, so the
-// rounded result is not the nearest f32 only if the exact one lies within 3e-14 of a midpoint:
-// about once in 10^6 arguments.
+// Error budget of the others: a polynomial's relative error is below 3e-14, an f32 rounding step is
+// 6e-8, so the rounded result is not the nearest f32 only if the exact one lies within 3e-14 of a
+// midpoint: about once in 10^6 arguments.
 #include "runtime/sim/Numerics.h"
 #include <iterator>
 
@@ -134,7 +134,8 @@ constexpr float kLn2 = 0x1.62e43p-1f;
 constexpr float kExp2Tail[] = {0x1.ebfbdcp-3f, 0x1.c6af7ap-5f, 0x1.3b2dfap-7f, 0x1.5f0934p-10f,
                                0x1.415fbap-13f};
 /// What rounding 1 + f ln 2 loses is exact in f32 and is added to the tail: a result is off by at
-/// most 0.6235 units in its last place; beyond 1/32, one argument of 54 does not get the nearest number.
+/// most 0.6235 units in its last place; beyond 1/32, one argument of 54 does not get the nearest
+/// number.
 ATTUNE_SIM_INLINE float exp2Fraction(float f) {
   float tail = kExp2Tail[4];
   for (int i = 3; i >= 0; --i)

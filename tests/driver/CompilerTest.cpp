@@ -96,6 +96,19 @@ TEST_CASE("an image says what was compiled and how to launch it") {
   CHECK(valueOf(sidecarFromJson(toJson(sidecar))).kernel.abiFingerprint == kernel.abiFingerprint);
 }
 
+TEST_CASE("a kernel of more arguments than scalar registers compiles") {
+  std::string tensors, sum = "s";
+  for (int n = 0; n < 16; ++n) { // ten dwords each: an address, three strides, a size
+    tensors += "  tensor b" + std::to_string(n) + " : f32[heads, q, k]\n";
+    sum += " + b" + std::to_string(n) + "[h, qi, k]";
+  }
+  KernelImage image = valueOf(makeCompiler().compile(
+      parse("attention many {\n  q, kv : bf16[batch, seq, 8, 64]\n  out : bf16\n" + tensors +
+            "  score = " + sum + "\n}\n"),
+      {}));
+  CHECK(image.sidecar.kernel.args.size() > 16 * 5);
+}
+
 TEST_CASE("equal inputs give equal bytes, in one compiler or two") {
   const spec::Model model = parse(kCausal);
   Compiler first = makeCompiler(), second = makeCompiler();

@@ -1,10 +1,13 @@
 // RUN: attune-opt %s -split-input-file -attn-to-tile -canonicalize -cse | FileCheck %s
 
-// A causal kernel: one loop, in which a tile below the diagonal goes around the mask. The mask compares a row of the tile
+// A causal kernel: two trips to memory for arguments and lengths; one loop, in which a tile below the diagonal goes around the mask. The mask compares a row of the tile
 // with a number, K is read two steps ahead, the next tile's DMA is spread among the steps, the first of V is read before softmax,
 // and O is rescaled where a branch says so.
 // CHECK-LABEL: tile.kernel @causal args ["q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k", "q_stride_token"
 // CHECK-SAME:  waves = 4 waves_per_eu = 2 block_m = 128
+// CHECK:       tile.at_hand %arg0, %arg1,
+// CHECK-COUNT-4: tile.load_scalar
+// CHECK-NEXT:  tile.at_hand %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : i32, i32, i32, i32
 // CHECK:       tile.alloc : <2 x 64x128xbf16, pitch = 256, swizzle = [4, 8, 1, 2]>
 // CHECK:       %[[Q:.*]] = tile.load {{.*}} -> <128x32xbf16, "row=(r0..r2,l5,l4,r4,r5) col=(l0..l3,r3)">
 // CHECK-NOT:   tile.load

@@ -174,6 +174,7 @@ tile.kernel @offsets args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
 // Half of a fill of four instructions; one answer for the wave.
 // CHECK-LABEL: llvm.func amdgpu_kernelcc @part(
 // CHECK: rocdl.readfirstlane
+// CHECK: llvm.inline_asm has_side_effects "", "s,s" %{{.*}}, %{{.*}} : (!llvm.ptr<1>, i64) -> ()
 // CHECK-COUNT-2: rocdl.raw.ptr.buffer.load.lds
 // CHECK-NOT: rocdl.raw.ptr.buffer.load.lds
 // CHECK: %[[GREATER:.*]] = llvm.fcmp "ogt"
@@ -182,6 +183,7 @@ tile.kernel @offsets args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
 !stat = !tile.frag<1x32xf32, "col=(l0..l4) free=(l5)">
 tile.kernel @part args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
 ^bb0(%p: !llvm.ptr<1>, %n: i64):
+  tile.at_hand %p, %n : !llvm.ptr<1>, i64
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %f = arith.constant 1.0 : f32

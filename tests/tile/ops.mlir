@@ -27,6 +27,8 @@ tile.kernel @all args ["p", "n"] waves = 1 waves_per_eu = 2 block_m = 32 {
   %zero = arith.constant 0.0 : f32
   // CHECK: tile.load_scalar %{{.*}}[%{{.*}}] : !llvm.ptr<1> -> i32
   %len = tile.load_scalar %p[%w] : !llvm.ptr<1> -> i32
+  // CHECK: tile.at_hand %{{.*}}, %{{.*}} : i64, i32
+  tile.at_hand %n, %len : i64, i32
   // CHECK: tile.fetch %{{.*}}[%{{.*}} + %{{.*}} of %{{.*}}] as bf16 : !llvm.ptr<1> -> f32
   %f = tile.fetch %p[%n + %c0 of %n] as bf16 : !llvm.ptr<1> -> f32
   // CHECK: as ui8 unsigned uniform : !llvm.ptr<1> -> i32

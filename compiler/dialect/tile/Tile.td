@@ -124,6 +124,16 @@ def Tile_LoadScalarOp : Tile_Op<"load_scalar", [MemoryEffects<[MemRead]>]> {
   let assemblyFormat = "$ptr `[` $index `]` attr-dict `:` type($ptr) `->` type($value)";
 }
 
+def Tile_AtHandOp : Tile_Op<"at_hand"> {
+  let summary = "these scalars have been read when this point is passed";
+  let description = [{
+    Scalars of the whole workgroup. Left alone, the compiler reads each just before its first use, and a kernel that takes its
+    arguments and lengths in three steps waits three times for memory.
+  }];
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
+}
+
 def Tile_FetchOp : Tile_Op<"fetch", [Pure]> {
   let summary = "one element of a captured tensor, per lane or for the whole workgroup";
   let description = [{

@@ -71,19 +71,52 @@ ArgList kernelArgs(attn::KernelOp op) {
   return args;
 }
 
-/// Length and first row of this workgroup's sequence on one side (q or kv).
-std::pair<Value, Value> sequence(const TileBuilder &t, KernelFrame &f, Storage storage,
-                                 StringRef cuName, StringRef lenName) {
-  if (storage == Storage::Dense) {
-    Value len = f.arg(lenName);
-    Value batch = t.widen(f.batch);
-    return {len, t.mul(batch, t.widen(len))};
-  }
+/// As many of the kernel's arguments as scalar registers are sure to be free for: of 102 that a
+/// wave has, all that a kernel begins with besides takes fewer than 30.
+ValueRange firstArguments(tile::KernelOp kernel) {
+  constexpr unsigned kDwords = 72;
+  auto args = kernel.getBody().getArguments();
+  unsigned dwords = 0;
+  auto fits = [&](BlockArgument arg) {
+    dwords += isa<LLVM::LLVMPointerType>(arg.getType()) || arg.getType().isInteger(64) ? 2 : 1;
+    return dwords <= kDwords;
+  };
+  return args.take_while(fits);
+}
+
+/// First row of this workgroup's sequence, on one side (q or kv), and that of the next.
+struct Rows {
+  Value begin, end;
+};
+Rows rowsOf(const TileBuilder &t, KernelFrame &f, StringRef cuName) {
   Value cu = f.arg(cuName);
   Value begin = tile::LoadScalarOp::create(t.b, t.loc, t.b.getI32Type(), cu, f.batch);
   Value end =
       tile::LoadScalarOp::create(t.b, t.loc, t.b.getI32Type(), cu, t.add(f.batch, t.i32(1)));
-  return {t.sub(end, begin), t.widen(begin)};
+  return {begin, end};
+}
+
+/// The workgroup's sequence on both sides. A kernel begins with two trips to memory: one for its
+/// arguments, one for all that they point to.
+void emitSequences(const TileBuilder &t, KernelFrame &f, const ProblemShape &p) {
+  std::optional<Rows> q, kv;
+  SmallVector<Value> read;
+  auto readRows = [&](std::optional<Rows> &rows, Storage storage, StringRef cuName) {
+    if (storage == Storage::Dense)
+      return;
+    rows = rowsOf(t, f, cuName);
+    read.append({rows->begin, rows->end});
+  };
+  readRows(q, p.qStorage, "cu_seqlens_q");
+  readRows(kv, p.kvStorage, "cu_seqlens_k");
+  if (!read.empty())
+    tile::AtHandOp::create(t.b, t.loc, read);
+  auto set = [&](Value &length, Value &start, const std::optional<Rows> &rows, StringRef lenName) {
+    length = rows ? t.sub(rows->end, rows->begin) : f.arg(lenName);
+    start = rows ? t.widen(rows->begin) : t.mul(t.widen(f.batch), t.widen(length));
+  };
+  set(f.qLen, f.qStart, q, "q_len");
+  set(f.kvLen, f.kvStart, kv, "kv_len");
 }
 
 } // namespace
@@ -105,6 +138,7 @@ KernelFrame emitFrame(const TileBuilder &t, tile::KernelOp kernel, attn::KernelO
   f.kernel = kernel;
   // GridFormula: sequence fastest, then head, then q block from the last to the first, so that the
   // heavy q blocks of a causal mask start first and heads that share K and V run at the same time.
+  tile::AtHandOp::create(t.b, t.loc, firstArguments(kernel));
   Value id = tile::WorkgroupIdOp::create(t.b, t.loc, t.b.getI32Type());
   Value batchCount = f.arg("batch");
   f.batch = t.remU(id, batchCount);
@@ -114,8 +148,7 @@ KernelFrame emitFrame(const TileBuilder &t, tile::KernelOp kernel, attn::KernelO
   f.qBlock = t.sub(lastBlock, t.divU(rest, t.i32(p.numQHeads)));
   f.kvHead = t.divU(f.head, t.i32(p.numQHeads / p.numKvHeads));
 
-  std::tie(f.qLen, f.qStart) = sequence(t, f, p.qStorage, "cu_seqlens_q", "q_len");
-  std::tie(f.kvLen, f.kvStart) = sequence(t, f, p.kvStorage, "cu_seqlens_k", "kv_len");
+  emitSequences(t, f, p);
   f.ctx = t.sub(f.kvLen, f.qLen);
   f.blockRow = t.mul(f.qBlock, t.i32(plan.blockM()));
   Value wave = tile::WaveIdOp::create(t.b, t.loc, t.b.getI32Type());

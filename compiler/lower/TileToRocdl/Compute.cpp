@@ -63,8 +63,8 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
       return LLVM::FAddOp::create(rw, op.getLoc(), x, y);
     };
     // One value after another: a packed add counts for two, but must wait until the matrix unit is
-    // idle (timing.md), which it seldom is while another wave multiplies. In two chains, which gives
-    // the scheduler a choice.
+    // idle (timing.md), which it seldom is while another wave multiplies. In two chains, which
+    // gives the scheduler a choice.
     const SmallVector<Value> values = b.elements(adaptor.getInput());
     const size_t chains = std::min<size_t>(2, values.size());
     SmallVector<Value> partial(values.begin(), values.begin() + chains);

@@ -242,12 +242,32 @@ struct LoadScalarPattern : TilePattern<tile::LoadScalarOp> {
   }
 };
 
+struct AtHandPattern : TilePattern<tile::AtHandOp> {
+  using TilePattern::TilePattern;
+  LogicalResult matchAndRewrite(tile::AtHandOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rw) const override {
+    // Assembly of no instructions that claims to use the values, in scalar registers.
+    SmallVector<Value> values;
+    for (ValueRange each : adaptor.getValues())
+      llvm::append_range(values, each);
+    SmallVector<StringRef> constraints(values.size(), "s");
+    LLVM::InlineAsmOp::create(rw, op.getLoc(), /*resultTypes=*/TypeRange(), values,
+                              /*asm_string=*/"", llvm::join(constraints, ","),
+                              /*has_side_effects=*/true, /*is_align_stack=*/false,
+                              LLVM::TailCallKind::None, /*asm_dialect=*/LLVM::AsmDialectAttr(),
+                              /*operand_attrs=*/ArrayAttr());
+    rw.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void populateMemoryPatterns(RewritePatternSet &patterns, const TypeConverter &types,
                             const LdsContext &lds) {
-  patterns.add<FetchPattern, LoadPattern, LoadScalarPattern, StorePattern, ViewPattern>(
-      types, patterns.getContext(), lds);
+  patterns
+      .add<AtHandPattern, FetchPattern, LoadPattern, LoadScalarPattern, StorePattern, ViewPattern>(
+          types, patterns.getContext(), lds);
 }
 
 } // namespace attune

@@ -112,7 +112,8 @@ uint64_t MemoryUnit::access(uint64_t clk, const TraceAccess &a, const uint64_t *
   return done;
 }
 
-/// A line is on its way once, for whichever wave asks first; those that ask meanwhile wait for it too.
+/// A line is on its way once, for whichever wave asks first; those that ask meanwhile wait for it
+/// too.
 uint64_t MemoryUnit::scalar(uint64_t clk, const TraceAccess &a, const uint64_t *sectors) {
   uint64_t done = clk + uint64_t(params_.smemHitClk);
   for (size_t n = 0; n < a.sectors; ++n) {
