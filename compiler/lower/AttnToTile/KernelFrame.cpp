@@ -112,8 +112,14 @@ void emitSequences(const TileBuilder &t, KernelFrame &f, const ProblemShape &p) 
   if (!read.empty())
     tile::AtHandOp::create(t.b, t.loc, read);
   auto set = [&](Value &length, Value &start, const std::optional<Rows> &rows, StringRef lenName) {
-    length = rows ? t.sub(rows->end, rows->begin) : f.arg(lenName);
-    start = rows ? t.widen(rows->begin) : t.mul(t.widen(f.batch), t.widen(length));
+    if (rows) {
+      length = t.sub(rows->end, rows->begin);
+      start = t.widen(rows->begin);
+      return;
+    }
+    length = f.arg(lenName);
+    Value batch = t.widen(f.batch);
+    start = t.mul(batch, t.widen(length));
   };
   set(f.qLen, f.qStart, q, "q_len");
   set(f.kvLen, f.kvStart, kv, "kv_len");
