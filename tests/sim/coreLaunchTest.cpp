@@ -69,8 +69,11 @@ TEST_CASE("hidden arguments describe the launch") {
   uint64_t p = f.upload(std::vector<U>(8));
   Args args;
   args.add(p);
-  REQUIRE(f.simulator.launch(
-      f.module, {.kernel = "hidden", .grid = {3, 2, 1}, .block = {64, 4, 1}, .kernarg = args}));
+  REQUIRE(f.simulator.launch(f.module, {.kernel = "hidden",
+                                        .grid = {3, 2, 1},
+                                        .block = {64, 4, 1},
+                                        .kernarg = args,
+                                        .options = {.threads = 1}})); // all write the same words
   CHECK(f.download<U>(p, 4) == std::vector<U>{64, 4, 3, 2});
 }
 
