@@ -142,9 +142,9 @@ KernelFrame emitFrame(const TileBuilder &t, tile::KernelOp kernel, attn::KernelO
   ProblemShape p = op.problem();
   KernelFrame f;
   f.kernel = kernel;
+  tile::AtHandOp::create(t.b, t.loc, firstArguments(kernel));
   // GridFormula: sequence fastest, then head, then q block from the last to the first, so that the
   // heavy q blocks of a causal mask start first and heads that share K and V run at the same time.
-  tile::AtHandOp::create(t.b, t.loc, firstArguments(kernel));
   Value id = tile::WorkgroupIdOp::create(t.b, t.loc, t.b.getI32Type());
   Value batchCount = f.arg("batch");
   f.batch = t.remU(id, batchCount);

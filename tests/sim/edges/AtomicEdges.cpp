@@ -1,5 +1,6 @@
 // Atomics: every operation in every address space that has it (LDS, flat, global, buffer), with and
 // without the old value, on 64 pairs of edge values at once, with lanes off and out of range.
+#include "tests/sim/edges/AtomicSlots.h"
 #include "tests/sim/edges/SoftFloat.h"
 #include "tests/sim/opcodes/OpRunner.h"
 #include <catch2/catch.hpp>
@@ -118,7 +119,6 @@ const Atomic kAtomics[] = {
 };
 #undef INTEGERS
 
-constexpr unsigned kOffset = 16, kInRange = 48; // lanes inside the buffer
 constexpr uint64_t kExecs[] = {~uint64_t(0), 0x0f5a000081c3fff0, 0};
 
 std::string reg(unsigned first, unsigned words) {
@@ -154,16 +154,6 @@ void addRows(OpTestBuilder &t, unsigned first, unsigned words, const std::vector
       words == 1 ? fmt::format("v{}", first) : fmt::format("v[{}:{}]", first, first + 1);
   input ? t.in(name, values) : t.out(name, values);
 }
-
-/// The wave's memory: a slot of 8 bytes a lane from kOffset on.
-struct Slots {
-  std::vector<uint64_t> words = std::vector<uint64_t>(kOffset / 4 + 128, 0x66666666);
-  void set(unsigned lane, unsigned bytes, uint64_t value) {
-    words[kOffset / 4 + 2 * lane] = value & 0xffffffff;
-    if (bytes == 8)
-      words[kOffset / 4 + 2 * lane + 1] = value >> 32;
-  }
-};
 
 void setUp(OpTestBuilder &t, const std::string &space, uint64_t exec, const Slots &before) {
   std::vector<uint64_t> addresses;

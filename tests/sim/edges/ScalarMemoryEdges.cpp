@@ -1,6 +1,7 @@
 // Scalar stores and atomics: every operation on 64 pairs of edge values, by pointer and by
 // descriptor, with and without the old value, with offsets, past the end of the buffer, and
 // whatever EXEC is.
+#include "tests/sim/edges/AtomicSlots.h"
 #include "tests/sim/opcodes/OpRunner.h"
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -9,7 +10,6 @@ using namespace simtest;
 
 namespace {
 
-constexpr unsigned kOffset = 16, kInRange = 48; ///< slots of 8 bytes inside the buffer
 constexpr unsigned kValues = 8;
 
 std::vector<uint64_t> edgeWords(unsigned bytes) {
@@ -62,16 +62,6 @@ void set(OpTestBuilder &t, unsigned first, unsigned bytes, uint64_t value) {
   if (bytes == 8)
     t.line(fmt::format("s_mov_b32 s{}, 0x{:x}", first + 1, uint32_t(value >> 32)));
 }
-
-/// Memory: a slot of 8 bytes for each pair of values from kOffset on.
-struct Slots {
-  std::vector<uint64_t> words = std::vector<uint64_t>(kOffset / 4 + 128, 0x66666666);
-  void set(unsigned slot, unsigned bytes, uint64_t value) {
-    words[kOffset / 4 + 2 * slot] = value & 0xffffffff;
-    if (bytes == 8)
-      words[kOffset / 4 + 2 * slot + 1] = value >> 32;
-  }
-};
 
 OpTest atomicTest(const std::string &op, unsigned bytes, bool buffer, bool returns) {
   std::string name =
